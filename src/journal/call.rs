@@ -1,0 +1,218 @@
+//! One `tools/call` on the wire and what became of it (design: "Words", outcome and answer status).
+
+use crate::json::raw;
+use crate::time::Time;
+use crate::wire::id::Id;
+
+/// Names a call: the sequence number of the event that sent it.
+pub type CallId = u64;
+
+/// What became of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Answered with a result that is no tool error.
+    Ok,
+    /// Answered with `isError: true`.
+    ToolError,
+    /// Answered with a JSON-RPC error.
+    RpcError,
+    /// Provably never left.
+    NotSent,
+    /// This very POST was answered by a status that says it will not be handled.
+    Refused,
+    /// Accepted or sent, and no answer.
+    Unknown,
+}
+
+impl Outcome {
+    /// The stable word (JSON and plain output).
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::ToolError => "tool_error",
+            Outcome::RpcError => "rpc_error",
+            Outcome::NotSent => "not_sent",
+            Outcome::Refused => "refused",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
+/// What an `ok` answer says of the *request*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AnswerStatus {
+    /// Finished.
+    Done,
+    /// The server gave up waiting; the work is not finished.
+    InProgress,
+    /// The answer does not say that it is finished.
+    Unknown,
+}
+
+impl AnswerStatus {
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            AnswerStatus::Done => "done",
+            AnswerStatus::InProgress => "in_progress",
+            AnswerStatus::Unknown => "unknown",
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settled {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub outcome: Outcome,
+    /// The true reason, in words.
+    pub why: String,
+    /// The answer came after the call had been given up.
+    pub late: bool,
+    /// For `ok` only.
+    pub answer_status: Option<AnswerStatus>,
+    /// The raw result, as received.
+    pub result: Option<String>,
+    /// The raw JSON-RPC error object, as received.
+    pub error: Option<String>,
+}
+
+/// One `tools/call` (a request can have several).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The sequence number of its sending event.
+    pub id: CallId,
+    /// The generation it was sent on.
+    pub generation: u32,
+    /// Its JSON-RPC id.
+    pub rpc_id: Id,
+    /// The tool's name.
+    pub tool: String,
+    /// The raw arguments, as sent.
+    pub args: Option<String>,
+    /// The idempotency key found in the arguments.
+    pub request_id: Option<String>,
+    /// When it was sent (or was to be).
+    pub sent_at: Time,
+    /// How many times this very `tools/call` left: 0 or 1; input-required rounds count on their own.
+    pub sent: u32,
+    /// Rounds of an input-required exchange, 1 for a plain call.
+    pub rounds: u32,
+    /// The HTTP exchange it travelled on.
+    pub exchange: Option<u64>,
+    /// Accepted by a 2xx status of its POST (HTTP), with the answer still to come.
+    pub accepted: bool,
+    /// How it ended; `None` while pending.
+    pub settled: Option<Settled>,
+    /// Further answers to the same id after it was settled by an answer.
+    pub extra_answers: u32,
+}
+
+impl Call {
+    /// Still waiting for an answer.
+    pub fn is_pending(&self) -> bool {
+        self.settled.is_none()
+    }
+    /// The outcome, when settled.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.settled.as_ref().map(|s| s.outcome)
+    }
+    /// The word for lists: the outcome, or `pending`.
+    pub fn word(&self) -> &'static str {
+        self.outcome().map_or("pending", Outcome::word)
+    }
+}
+
+/// The object that a tool's result carries: `structuredContent`, else a JSON object in the first text
+/// content (the Python SDK 1.x answers `dict`-returning tools as JSON text only). FastMCP 2 wraps some
+/// results as `{"result": …}`; that wrapper is looked through.
+pub fn answer_object(result: &str) -> Option<String> {
+    let structured = raw::get(result, "structuredContent").filter(|s| raw::is_object(s));
+    let unwrap = |text: &str| -> String {
+        match raw::members(text) {
+            Some(m) if m.len() == 1 && m[0].0 == "result" && raw::is_object(m[0].1) => {
+                m[0].1.to_owned()
+            }
+            _ => text.to_owned(),
+        }
+    };
+    if let Some(s) = structured {
+        return Some(unwrap(s));
+    }
+    let content = raw::items(raw::get(result, "content")?)?;
+    content.iter().find_map(|item| {
+        let text = raw::get_str(item, "text")?;
+        (raw::is_object(&text) && raw::members(&text).is_some()).then(|| unwrap(&text))
+    })
+}
+
+/// The plain text of a result's content, for people.
+pub fn answer_text(result: &str) -> String {
+    let Some(content) = raw::get(result, "content").and_then(raw::items) else {
+        return String::new();
+    };
+    let texts: Vec<String> = content.iter().filter_map(|i| raw::get_str(i, "text")).collect();
+    texts.join("\n")
+}
+
+/// What an `ok` result says of the request. A status word decides; an answer that only says when to come
+/// back is not success (field log, rows 29 and 98).
+pub fn answer_status(result: &str) -> AnswerStatus {
+    match raw::get_str(result, "resultType").as_deref() {
+        None | Some("complete") => {}
+        Some("input_required" | "task") => return AnswerStatus::InProgress,
+        Some(_) => return AnswerStatus::Unknown,
+    }
+    let Some(object) = answer_object(result) else { return AnswerStatus::Done };
+    let status = raw::get_str(&object, "status").map(|s| s.to_ascii_lowercase());
+    match status.as_deref() {
+        Some(
+            "in_progress" | "running" | "pending" | "processing" | "working" | "queued" | "started",
+        ) => AnswerStatus::InProgress,
+        Some("unknown" | "abandoned" | "outcome_unknown") => AnswerStatus::Unknown,
+        Some(_) => AnswerStatus::Done,
+        None => {
+            let members = raw::members(&object).unwrap_or_default();
+            let only_waits = !members.is_empty()
+                && members.iter().all(|(k, _)| {
+                    matches!(
+                        k.as_ref(),
+                        "retryAfterMs" | "retry_after_ms" | "retryAfter" | "retry_after"
+                    )
+                });
+            if only_waits { AnswerStatus::InProgress } else { AnswerStatus::Done }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_is_read_from_structured_and_from_text() {
+        let text =
+            |t: &str| format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, raw::quote(t));
+        let cases = [
+            (text(r#"{"request_id":"r","status":"in_progress"}"#), AnswerStatus::InProgress),
+            (text(r#"{"ticket_id":"T-1","replayed":false}"#), AnswerStatus::Done),
+            (text("charged 100.0"), AnswerStatus::Done),
+            (text(r#"{"retryAfterMs":500}"#), AnswerStatus::InProgress),
+            (
+                r#"{"structuredContent":{"result":{"status":"in_progress"}},"content":[]}"#.into(),
+                AnswerStatus::InProgress,
+            ),
+            (
+                r#"{"resultType":"input_required","inputRequests":{}}"#.into(),
+                AnswerStatus::InProgress,
+            ),
+            (r#"{"resultType":"surprise"}"#.into(), AnswerStatus::Unknown),
+            (text(r#"{"status":"unknown"}"#), AnswerStatus::Unknown),
+        ];
+        for (result, want) in cases {
+            assert_eq!(answer_status(&result), want, "{result}");
+        }
+    }
+}

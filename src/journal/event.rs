@@ -1,0 +1,116 @@
+//! What can happen on an endpoint. Every event is appended before anything acts on it.
+
+use crate::time::Time;
+use bytes::Bytes;
+
+/// One thing that happened, with its place in the stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Position in the journal, from 1, without gaps.
+    pub seq: u64,
+    /// Wall clock, UTC.
+    pub at: Time,
+    /// Microseconds since the journal began, by a clock that never goes back.
+    pub mono_us: u64,
+    /// Which life of the endpoint (from 1); 0 before the first.
+    pub generation: u32,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// The kinds of event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A generation begins: a child was started, or an HTTP session is about to be opened.
+    Opened { transport: Transport },
+    /// A frame that redial is about to send; `exchange` ties it to an HTTP POST.
+    Sent { raw: Bytes, exchange: Option<u64>, purpose: Purpose },
+    /// The write of an earlier [`Kind::Sent`] failed. `left` says whether any byte of it may have reached
+    /// the other side; `false` is a proof that nothing did.
+    NotWritten { sent: u64, why: String, left: bool },
+    /// One JSON-RPC text that came in, exactly as it was.
+    Received { raw: Bytes, exchange: Option<u64> },
+    /// A line on stdout that is not JSON-RPC. `cut` counts bytes dropped past the line limit.
+    Noise { raw: Bytes, cut: u64 },
+    /// A piece of stderr: one line, without its end.
+    Stderr { raw: Bytes },
+    /// Something about one HTTP exchange.
+    Http { exchange: u64, what: Http },
+    /// The child closed its stdout (the process may live on).
+    StdoutClosed,
+    /// The child ended: an exit code or a signal number.
+    Exit { code: Option<i32>, signal: Option<i32> },
+    /// The link changed; `why` in words.
+    State { state: LinkState, why: String },
+    /// What a person (or a limit a person set) did here.
+    Note(Note),
+}
+
+/// How a generation is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transport {
+    /// A child process.
+    Stdio { command: Vec<String>, pid: Option<u32> },
+    /// A Streamable HTTP URL.
+    Http { url: String },
+}
+
+/// Why a frame goes out. Nothing is sent without one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Finding out the era (`server/discover`).
+    Probe,
+    /// `initialize`, `notifications/initialized`, listing tools.
+    Handshake,
+    /// A person or a script asked for it.
+    Asked,
+    /// An answer to the server's own request, or a cancellation that a limit caused.
+    Reply,
+}
+
+/// Steps of one HTTP exchange.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Http {
+    /// The request line; headers are not kept here (secrets).
+    Request { method: String, url: String },
+    /// The status line and the headers that matter for reading it.
+    Status {
+        status: u16,
+        content_type: Option<String>,
+        session: Option<String>,
+        www_authenticate: Option<String>,
+        location: Option<String>,
+    },
+    /// A body that is not JSON-RPC (HTML of a proxy, plain text), at most 64 KiB of it.
+    Body { raw: Bytes },
+    /// The answer ended properly.
+    End,
+    /// It broke. `connected: false` proves that nothing was sent.
+    Failed { why: String, connected: bool },
+}
+
+/// Where the link stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkState {
+    /// Starting, probing, shaking hands.
+    Connecting,
+    /// A real request was answered.
+    Ready,
+    /// HTTP only: the next try comes at `until`; `attempt` counts from 1.
+    Waiting { until: Time, attempt: u32 },
+    /// A child that ended and is not started again unless asked.
+    Dead,
+    /// The endpoint never became ready, or was closed by us.
+    Closed,
+}
+
+/// Marks made by a person or by a limit they set.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// The limit of a call passed without an answer.
+    TimedOut { call: u64, after_s: f64 },
+    /// A person gave a call up (the cancellation, where one is sent, is its own [`Kind::Sent`]).
+    Cancelled { call: u64 },
+    /// Anything worth a line.
+    Text(String),
+}

@@ -1,0 +1,100 @@
+//! What judgement is made from: every witness's word on one request, gathered by `model`.
+
+use super::words::{Judged, State};
+use crate::journal::Call;
+use crate::ledger::Row;
+use crate::time::Time;
+
+/// Whether the endpoint writes the ledger that is open (design: "Is it the same ledger?").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Pairing {
+    /// Nobody has looked anything up yet.
+    #[default]
+    Unproven,
+    /// `find_request` of a known row answered as the ledger says.
+    Consistent,
+    /// A call of ours changed this file.
+    Proven,
+    /// `find_request` denied a known row.
+    Contradicted,
+}
+
+impl Pairing {
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Pairing::Unproven => "unproven",
+            Pairing::Consistent => "consistent",
+            Pairing::Proven => "proven",
+            Pairing::Contradicted => "contradicted",
+        }
+    }
+}
+
+/// The arguments' hash against the row's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum HashCheck {
+    /// No arguments, no stored hash, or no ledger.
+    #[default]
+    NotChecked,
+    /// Equal by a recipe (all arguments, or the declared properties only).
+    Equal,
+    /// Different, and the recipe is proven for this ledger (it reproduced another row's hash).
+    DiffersProven,
+    /// Different, by a recipe nothing has proven yet.
+    DiffersUnproven,
+}
+
+/// What the ledger could be asked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum LedgerView {
+    /// No ledger is attached.
+    #[default]
+    None,
+    /// One is attached and can't be read now (locked, missing, damaged): it says nothing about this request.
+    Unreadable(String),
+    /// Read at this time.
+    Read(Time),
+}
+
+/// Another request with the same arguments hash.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Twin {
+    /// Its id.
+    pub request_id: String,
+    /// Its judged state.
+    pub state: State,
+}
+
+/// Every witness's word on one request.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    /// The request.
+    pub request_id: String,
+    /// What the ledger could be asked.
+    pub ledger: LedgerView,
+    /// Its row, if there is one, effects included.
+    pub row: Option<Row>,
+    /// The row's judged state (`None` without a row).
+    pub judged: Option<Judged>,
+    /// Effects that carry this request_id though it has no row.
+    pub loose_effects: u64,
+    /// Those loose effects are older than the oldest effect that still has a request: swept, not broken.
+    pub purged: bool,
+    /// The ledger has an effects table, so `done` without an effect means something.
+    pub has_effects_table: bool,
+    /// Other requests with the same hash.
+    pub twins: Vec<Twin>,
+    /// Its calls on the wire, oldest first.
+    pub calls: Vec<Call>,
+    /// The generations of the unanswered calls whose end was seen (process exit).
+    pub ended_generations: Vec<u32>,
+    /// A row for it was seen earlier and is gone now (time it was first missed).
+    pub row_vanished_at: Option<Time>,
+    /// The arguments at hand against the row's hash.
+    pub hash: HashCheck,
+    /// Is it the same ledger.
+    pub pairing: Pairing,
+    /// What the server's own look-up last said (its status word) and when.
+    pub server_says: Option<(Time, String)>,
+}

@@ -1,0 +1,5 @@
+//! The server's ledger, read without a trace. Nothing here ever writes to it or judges it.
+
+pub mod row;
+
+pub use row::{Effect, Row};

@@ -1,0 +1,42 @@
+//! What a ledger holds: one row for each request, and the effects beside it.
+
+use crate::time::Time;
+
+/// One request as stored. Texts are as found (hostile until they pass `text`).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Row {
+    /// SQLite's rowid: the order of arrival, not an identity (it is reused after a release).
+    pub rowid: i64,
+    /// The idempotency key.
+    pub request_id: String,
+    /// The stored status word.
+    pub status: String,
+    /// The stored arguments hash.
+    pub args_hash: Option<String>,
+    /// The stored result, raw.
+    pub result: Option<String>,
+    /// Who claimed it.
+    pub owner: Option<String>,
+    /// When it was claimed (or started).
+    pub claimed_at: Option<Time>,
+    /// The tool, where the table has such a column.
+    pub tool: Option<String>,
+    /// Effects that carry this request_id, oldest first.
+    pub effects: Vec<Effect>,
+}
+
+/// What the work left behind: one row of the effects table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Effect {
+    /// SQLite's rowid.
+    pub rowid: i64,
+    /// The effect's own key, e.g. the ticket_id.
+    pub key: String,
+    /// The request it belongs to; `None` where the column is null.
+    pub request_id: Option<String>,
+    /// What it is about, e.g. the ticket's title.
+    pub label: String,
+    /// Every column but the key and the request_id, by name, as JSON text: the arguments can be made
+    /// from these.
+    pub columns: Vec<(String, String)>,
+}

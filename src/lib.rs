@@ -1,0 +1,11 @@
+//! redial: a terminal inspector and replayer for MCP sessions that joins a server's idempotency ledger to
+//! the wire. See ARCHITECTURE.md for the map.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod journal;
+pub mod json;
+pub mod judge;
+pub mod ledger;
+pub mod time;
+pub mod wire;

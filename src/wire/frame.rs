@@ -1,0 +1,162 @@
+//! What a JSON-RPC text is: request, notification, answer, or something malformed that is named.
+//!
+//! Reads the envelope only, with raw members; never judges what an answer means for a call.
+
+use super::id::Id;
+use crate::json::raw;
+
+/// One JSON-RPC message, borrowed from the bytes it came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// `method` and `id`.
+    Request { id: Id, method: String, params: Option<&'a str> },
+    /// `method` without `id`.
+    Notification { method: String, params: Option<&'a str> },
+    /// Exactly one of `result` and `error`.
+    Response { id: Option<Id>, answer: Answer<'a> },
+    /// JSON-RPC in intent, but not legal; `why` names the fault in words.
+    Malformed { id: Option<Id>, why: &'static str },
+    /// Not JSON-RPC at all: noise on stdout, a proxy's page.
+    NotRpc,
+}
+
+/// What an answer holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// The raw result.
+    Result(&'a str),
+    /// The raw error object, with its code and message read out where they are there.
+    Error { raw: &'a str, code: Option<i64>, message: String },
+}
+
+impl<'a> Frame<'a> {
+    /// Classifies one text. Tolerant: unknown members, a missing `jsonrpc`, white space around are fine.
+    pub fn parse(text: &'a str) -> Frame<'a> {
+        let trimmed = text.trim_start_matches('\u{feff}').trim();
+        if trimmed.starts_with('[') {
+            return match raw::items(trimmed) {
+                Some(items) if items.iter().any(|i| looks_rpc(i)) => Frame::Malformed {
+                    id: None,
+                    why: "a batch: this protocol has none since 2025-06-18",
+                },
+                _ => Frame::NotRpc,
+            };
+        }
+        let Some(members) = raw::members(trimmed) else { return Frame::NotRpc };
+        let find = |key: &str| members.iter().rev().find(|(k, _)| k == key).map(|(_, v)| *v);
+        let id = find("id").map(Id::from_raw);
+        let params = find("params");
+        if let Some(m) = find("method") {
+            let Some(method) = raw::as_str(m) else {
+                return Frame::Malformed { id, why: "its method is not a string" };
+            };
+            return match id {
+                Some(Id::Odd(_)) => {
+                    Frame::Malformed { id, why: "its id is not a string or number" }
+                }
+                Some(id) => Frame::Request { id, method, params },
+                None => Frame::Notification { method, params },
+            };
+        }
+        match (find("result"), find("error")) {
+            (Some(_), Some(_)) => Frame::Malformed { id, why: "it has a result and an error" },
+            (Some(r), None) if raw::is_null(r) => {
+                Frame::Malformed { id, why: "its result is null" }
+            }
+            (Some(r), None) => Frame::Response { id, answer: Answer::Result(r) },
+            (None, Some(e)) if raw::is_object(e) => Frame::Response {
+                id,
+                answer: Answer::Error {
+                    raw: e,
+                    code: raw::get(e, "code").and_then(|c| c.trim().parse().ok()),
+                    message: raw::get_str(e, "message").unwrap_or_default(),
+                },
+            },
+            (None, Some(_)) => Frame::Malformed { id, why: "its error is not an object" },
+            (None, None) if find("jsonrpc").is_some() => {
+                Frame::Malformed { id, why: "it has neither a method, a result nor an error" }
+            }
+            (None, None) => Frame::NotRpc,
+        }
+    }
+}
+
+fn looks_rpc(text: &str) -> bool {
+    raw::members(text).is_some_and(|m| {
+        m.iter().any(|(k, _)| matches!(k.as_ref(), "jsonrpc" | "method" | "result" | "error"))
+    })
+}
+
+/// A request as JSON text (one line, no newline). `params` must be JSON.
+pub fn request(id: &Id, method: &str, params: Option<&str>) -> String {
+    let id = id.to_json();
+    let method = raw::quote(method);
+    match params {
+        Some(p) => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{p}}}"#),
+        None => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}}}"#),
+    }
+}
+
+/// A notification as JSON text.
+pub fn notification(method: &str, params: Option<&str>) -> String {
+    let method = raw::quote(method);
+    match params {
+        Some(p) => format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{p}}}"#),
+        None => format!(r#"{{"jsonrpc":"2.0","method":{method}}}"#),
+    }
+}
+
+/// A successful answer.
+pub fn result(id: &Id, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.to_json())
+}
+
+/// An error answer.
+pub fn error(id: &Id, code: i64, message: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":{}}}}}"#,
+        id.to_json(),
+        raw::quote(message)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_told_apart() {
+        let cases: &[(&str, &str)] = &[
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "Request"),
+            (r#"{"jsonrpc":"2.0","method":"notifications/x","params":{}}"#, "Notification"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, "Response"),
+            (r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"m"}}"#, "Response"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "Malformed"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "Malformed"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "Malformed"),
+            (r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, "Malformed"),
+            (r#"{"level":"info","msg":"structured log"}"#, "NotRpc"),
+            ("42", "NotRpc"),
+            ("[1,2]", "NotRpc"),
+            ("Server mode: STDIO", "NotRpc"),
+        ];
+        for (text, kind) in cases {
+            let got = format!("{:?}", Frame::parse(text));
+            assert!(got.starts_with(kind), "{text} -> {got}");
+        }
+    }
+
+    #[test]
+    fn built_frames_parse_back() {
+        let id = Id::from(7);
+        assert_eq!(
+            Frame::parse(&request(&id, "tools/list", Some("{}"))),
+            Frame::Request { id: id.clone(), method: "tools/list".into(), params: Some("{}") }
+        );
+        let e = error(&id, -32601, "no \"such\" method");
+        assert!(matches!(
+            Frame::parse(&e),
+            Frame::Response { answer: Answer::Error { code: Some(-32601), ref message, .. }, .. } if message == "no \"such\" method"
+        ));
+    }
+}

@@ -1,0 +1,5 @@
+//! Bytes to frames and back: JSON-RPC envelopes and ids, lines of stdio, server-sent events.
+//! Pure: no IO, no policy, no clock.
+
+pub mod frame;
+pub mod id;
