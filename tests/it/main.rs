@@ -1,0 +1,4 @@
+//! All integration tests in one binary (one link instead of many). A module a subject.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
