@@ -9,4 +9,5 @@ pub mod judge;
 pub mod ledger;
 pub mod text;
 pub mod time;
+pub mod tui;
 pub mod wire;

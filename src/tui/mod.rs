@@ -1,0 +1,27 @@
+//! The terminal UI: one owner of the state, one loop, a pure update, windows of rows.
+//!
+//! `action` is the one table of what can be done, `keys` the one reader of keys, `update` the one way the
+//! state changes, `view` only reads. Nothing in here talks to a ledger or a server but through
+//! [`msg::Effect`].
+
+pub mod action;
+pub mod app;
+pub mod data;
+pub mod dialog;
+#[cfg(test)]
+mod fixture;
+pub mod keys;
+pub mod layout;
+pub mod list;
+pub mod msg;
+pub mod theme;
+pub mod update;
+mod update_dialog;
+pub mod view;
+pub mod wire;
+
+pub use app::{App, Overlay, Pane, Start};
+pub use msg::{Effect, Msg};
+pub use theme::Theme;
+pub use update::update;
+pub use view::{Seen, view};
