@@ -227,7 +227,7 @@ impl App {
 
     /// The screen's division at this size.
     pub fn layout(&self) -> Layout {
-        layout::of(self.size, self.pane)
+        layout::of(self.size, self.pane, self.requests.len())
     }
 
     /// When something on the screen changes by time alone; `None` while nothing moves, so that idling costs

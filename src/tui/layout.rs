@@ -52,8 +52,9 @@ impl Layout {
     }
 }
 
-/// Divides a terminal of `size` (columns, rows); `pane` has the keys.
-pub fn of(size: (u16, u16), pane: Pane) -> Layout {
+/// Divides a terminal of `size` (columns, rows); `pane` has the keys. A short list of `rows` requests
+/// leaves its room to the panes below.
+pub fn of(size: (u16, u16), pane: Pane, rows: usize) -> Layout {
     let (w, h) = size;
     let shape = match size {
         (w, h) if w < MIN.0 || h < MIN.1 => Shape::TooSmall,
@@ -73,18 +74,20 @@ pub fn of(size: (u16, u16), pane: Pane) -> Layout {
         footer: line(h.saturating_sub(1)),
     };
     let body = Rect::new(0, 2, w, h.saturating_sub(4));
+    // Title, heads, and two lines for remarks.
+    let short = u16::try_from(rows).unwrap_or(u16::MAX).max(5).saturating_add(4);
     match shape {
         Shape::TooSmall => {}
         Shape::Single => set(&mut layout, pane, body),
         Shape::Stacked => {
-            let upper = (body.height * 11 / 20).max(6);
+            let upper = (body.height * 11 / 20).min(short).max(6);
             let lower = if pane == Pane::Requests { Pane::Detail } else { pane };
             layout.requests = Some(Rect { height: upper, ..body });
             let rest = Rect { y: body.y + upper, height: body.height - upper, ..body };
             set(&mut layout, lower, rest);
         }
         Shape::Wide => {
-            let upper = body.height * 9 / 20;
+            let upper = (body.height * 9 / 20).min(short);
             layout.requests = Some(Rect { height: upper, ..body });
             let (y, height) = (body.y + upper, body.height - upper);
             // A column between the two is left for a rule.
@@ -116,8 +119,8 @@ mod tests {
     fn panes_never_overlap_and_never_leave_the_screen_at_any_size() {
         for w in 0..220u16 {
             for h in 0..70u16 {
-                for pane in Pane::ALL {
-                    let l = of((w, h), pane);
+                for (pane, rows) in Pane::ALL.into_iter().zip([0, 3, 12, 1_000_000]) {
+                    let l = of((w, h), pane, rows);
                     let mut places: Vec<Rect> =
                         Pane::ALL.iter().filter_map(|p| l.pane(*p)).collect();
                     if l.shape != Shape::TooSmall {
@@ -142,7 +145,7 @@ mod tests {
             ((140, 40), Shape::Wide),
             ((43, 30), Shape::TooSmall),
         ] {
-            assert_eq!(of(size, Pane::Requests).shape, shape);
+            assert_eq!(of(size, Pane::Requests, 7).shape, shape);
         }
     }
 }

@@ -14,6 +14,8 @@ pub mod keys;
 pub mod layout;
 pub mod list;
 pub mod msg;
+pub mod run;
+pub mod term;
 pub mod theme;
 pub mod update;
 mod update_dialog;

@@ -32,7 +32,7 @@ pub struct Seen {
 /// Draws the whole screen.
 pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     let area = frame.area();
-    let layout = layout::of((area.width, area.height), app.pane);
+    let layout = layout::of((area.width, area.height), app.pane, app.requests.len());
     if layout.shape == Shape::TooSmall {
         return too_small(theme, area, frame);
     }

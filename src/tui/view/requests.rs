@@ -31,7 +31,9 @@ impl Columns {
         let free = width.saturating_sub(fixed);
         // The id first, but what it is about keeps a share.
         let id = widest_id.max(10).min(free.saturating_sub(free / 3).max(8));
-        Columns { gap, state, id, about: free.saturating_sub(id), age, effects, verdict }
+        // Columns that are far apart are hard to read across: the rest of a wide screen stays empty.
+        let about = free.saturating_sub(id).min(44);
+        Columns { gap, state, id, about, age, effects, verdict }
     }
 }
 

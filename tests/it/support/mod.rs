@@ -1,1 +1,4 @@
 //! What the tests share.
+
+pub mod night;
+pub mod svg;
