@@ -77,9 +77,16 @@ fn end(s: &mut Session, at: Time, call: CallId, outcome: Outcome, why: String) {
     }
 }
 
-/// The write failed.
+/// The write failed. That nothing left is a proof: it also corrects an `unknown` that the process's end had
+/// given the call a moment before.
 pub(super) fn not_written(s: &mut Session, at: Time, call: CallId, why: &str, left: bool) {
     let outcome = if left { Outcome::Unknown } else { Outcome::NotSent };
+    if !left
+        && let Some(c) = s.calls.get_mut(&call)
+        && c.outcome() == Some(Outcome::Unknown)
+    {
+        c.settled = None;
+    }
     end(s, at, call, outcome, why.to_owned());
 }
 
