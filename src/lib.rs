@@ -2,6 +2,7 @@
 //! the wire. See ARCHITECTURE.md for the map.
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod client;
 pub mod error;
 pub mod journal;

@@ -193,7 +193,11 @@ impl Driver {
             }
             Endpoint::Http { url, headers } => {
                 let target = http::Target::new(url, headers)?;
-                (Transport::Http(Box::new(target)), event::Transport::Http { url: url.clone() }, None)
+                (
+                    Transport::Http(Box::new(target)),
+                    event::Transport::Http { url: url.clone() },
+                    None,
+                )
             }
         };
         let conn = Conn::new(
@@ -263,7 +267,9 @@ impl Driver {
     async fn dead(&mut self, why: String) {
         // The handshake and the process's end both report it; one word is enough.
         let told = |s: &crate::journal::Session| {
-            s.link.as_ref().is_some_and(|l| matches!(l.state, LinkState::Dead | LinkState::Waiting { .. }))
+            s.link
+                .as_ref()
+                .is_some_and(|l| matches!(l.state, LinkState::Dead | LinkState::Waiting { .. }))
         };
         if self.journal.read(told) {
             return;
