@@ -117,12 +117,18 @@ impl Conn {
         self.waiters().insert(id.clone(), tx);
         let headers =
             if modern { modern::headers(method, params) } else { self.legacy_headers(method) };
-        let seq = self.send(text, Some(id), purpose, headers);
+        let seq = self.send(text, Some(id), purpose, headers, None);
         (seq, rx)
     }
 
-    /// Sends a notification.
-    pub fn notify(self: &Arc<Conn>, method: &str, params: Option<&str>, purpose: Purpose) {
+    /// Sends a notification. What comes back ends when it was delivered or could not be: a request that must
+    /// follow it waits for that, since over HTTP each message has a connection of its own.
+    pub fn notify(
+        self: &Arc<Conn>,
+        method: &str,
+        params: Option<&str>,
+        purpose: Purpose,
+    ) -> oneshot::Receiver<()> {
         let with_meta = self.is_modern().then(|| modern::with_meta(params));
         let params = with_meta.as_deref().or(params);
         let headers = if self.is_modern() {
@@ -130,7 +136,9 @@ impl Conn {
         } else {
             self.legacy_headers(method)
         };
-        self.send(frame::notification(method, params), None, purpose, headers);
+        let (done, delivered) = oneshot::channel();
+        self.send(frame::notification(method, params), None, purpose, headers, Some(done));
+        delivered
     }
 
     fn legacy_headers(&self, method: &str) -> Vec<(&'static str, String)> {
@@ -146,6 +154,7 @@ impl Conn {
         id: Option<Id>,
         purpose: Purpose,
         headers: Vec<(&'static str, String)>,
+        done: Option<oneshot::Sender<()>>,
     ) -> u64 {
         let raw = Bytes::from(text);
         match &self.transport {
@@ -158,7 +167,7 @@ impl Conn {
                 let exchange = self.numbers.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
                 let seq =
                     self.log(Kind::Sent { raw: raw.clone(), exchange: Some(exchange), purpose });
-                target.post(self.clone(), http::Post { exchange, id, raw, headers });
+                target.post(self.clone(), http::Post { exchange, id, raw, headers, _done: done });
                 seq
             }
         }
@@ -193,7 +202,7 @@ impl Conn {
             _ => frame::error(id, -32601, &format!("redial does not offer {method}")),
         };
         let headers = self.legacy_headers(method);
-        self.send(text, None, Purpose::Reply, headers);
+        self.send(text, None, Purpose::Reply, headers, None);
     }
 
     /// Hands `reply` to whoever waits for `id`.

@@ -162,7 +162,8 @@ async fn initialize(conn: &Arc<Conn>) -> Result<(), Failure> {
             });
         }
     }
-    conn.notify("notifications/initialized", None, Purpose::Handshake);
+    // Its end, good or bad, is in the journal; what follows must only not overtake it.
+    conn.notify("notifications/initialized", None, Purpose::Handshake).await.ok();
     Ok(())
 }
 

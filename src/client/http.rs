@@ -41,6 +41,8 @@ pub(super) struct Post {
     pub id: Option<Id>,
     pub raw: Bytes,
     pub headers: Vec<(&'static str, String)>,
+    /// Dropped when the exchange is over.
+    pub _done: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
 impl Target {

@@ -201,7 +201,12 @@ pub(super) fn exchange_over(
         (Some((why, true)), None) => {
             (Outcome::Unknown, format!("sent, then the connection broke before any answer: {why}"))
         }
-        (Some((why, true)), Some(_)) => (Outcome::Unknown, format!("the answer was cut: {why}")),
+        (Some((why, true)), Some(status)) => (
+            Outcome::Unknown,
+            format!(
+                "accepted (HTTP {status}), then the connection broke before the answer was there: {why}"
+            ),
+        ),
         (None, Some(status)) if refuses(status) => (Outcome::Refused, refusal_words(status, &x)),
         (None, Some(404)) if x.with_session => (Outcome::Refused, "session lost: HTTP 404".into()),
         (None, Some(status)) if (200..300).contains(&status) => {
