@@ -7,5 +7,6 @@ pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
+pub mod text;
 pub mod time;
 pub mod wire;
