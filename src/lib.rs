@@ -9,6 +9,7 @@ pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
+pub mod serve;
 pub mod text;
 pub mod time;
 pub mod wire;

@@ -289,33 +289,41 @@ pub struct CallArgs {
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Which server
-    #[arg(value_enum)]
-    pub server: ServerArg,
-    /// Speak Streamable HTTP on this loopback address instead of stdio
-    #[arg(long, value_name = "ADDR")]
-    pub http: Option<String>,
-    /// tickets: its ledger
-    #[arg(long, value_name = "FILE", default_value = "ledger.db")]
-    pub ledger: PathBuf,
-    /// charge: the file its effects go to
-    #[arg(long, value_name = "FILE", default_value = "charges.jsonl")]
-    pub effects: PathBuf,
-    /// How long the work takes, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
-    pub work_seconds: f64,
-    /// tickets: how long a repeat waits for the running one, in seconds
-    #[arg(long, value_name = "S", default_value_t = 20.0, value_parser = seconds)]
-    pub wait_seconds: f64,
-    /// tickets: the work of a ticket with this title raises an error
-    #[arg(long, value_name = "TITLE", hide = true)]
-    pub fail_title: Option<String>,
+    #[command(subcommand)]
+    pub server: ServerCommand,
 }
 
 /// The built-in servers.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum ServerArg {
+#[derive(Debug, Subcommand)]
+pub enum ServerCommand {
     /// A ticket server with an idempotency ledger
-    Tickets,
+    Tickets {
+        /// Speak Streamable HTTP on this loopback address (path /mcp) instead of stdio
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
+        /// Its ledger, made when it isn't there
+        #[arg(long, value_name = "FILE", default_value = "ledger.db")]
+        ledger: PathBuf,
+        /// How long the work of a ticket takes, in seconds
+        #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+        work_seconds: f64,
+        /// How long a repeat waits for the running one, in seconds
+        #[arg(long, value_name = "S", default_value_t = 20.0, value_parser = seconds)]
+        wait_seconds: f64,
+        /// The work of a ticket with this title raises an error
+        #[arg(long, value_name = "TITLE", hide = true)]
+        fail_title: Option<String>,
+    },
     /// A server whose tool can't be repeated safely
-    Charge,
+    Charge {
+        /// Speak Streamable HTTP on this loopback address (path /mcp) instead of stdio
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
+        /// The file its effects are appended to
+        #[arg(long, value_name = "FILE", default_value = "charges.jsonl")]
+        effects: PathBuf,
+        /// How long a charge sleeps after its effect, in seconds
+        #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+        work_seconds: f64,
+    },
 }

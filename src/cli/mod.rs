@@ -7,6 +7,8 @@ mod connect;
 pub mod json;
 pub mod plain;
 mod report;
+mod serve;
+mod tools;
 
 use crate::error::Exit;
 use args::{Cli, Command};
@@ -49,7 +51,9 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
 
 async fn run(command: Option<Command>) -> Done {
     match command {
+        Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
+        Some(Command::Serve(a)) => serve::run(a).await,
         _ => Err(crate::error::Error::usage("not built yet").into()),
     }
 }

@@ -1,4 +1,7 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod serve_charge;
+mod serve_mcp;
+mod serve_tickets;
 mod support;
