@@ -152,7 +152,10 @@ impl Client {
             })
             .await
             .map_err(|why| {
-                let error = Error::endpoint(why.clone());
+                let error = match &self.endpoint {
+                    Endpoint::Http { url, .. } => Error::endpoint(format!("{url}: {why}")),
+                    Endpoint::Stdio { .. } => Error::endpoint(why.clone()),
+                };
                 match handshake::hint(&why, &self.endpoint) {
                     Some(hint) => error.hint(hint),
                     None => error,
