@@ -2,11 +2,14 @@
 //! the wire. See ARCHITECTURE.md for the map.
 #![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod client;
 pub mod error;
 pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
+pub mod serve;
 pub mod text;
 pub mod time;
 pub mod tui;

@@ -166,7 +166,7 @@ fn is_clean(text: &str) -> bool {
 /// Characters that take no part in what is read but change how it is read: always spelled out, but for
 /// the joiner and selectors of an emoji. (Unicode 16: Bidi_Control, Default_Ignorable_Code_Point, Cf
 /// without the visible Arabic signs, Zl, Zp.)
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     matches!(c as u32,
         0x80..=0x9F | 0xAD | 0x34F | 0x61C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
         | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF

@@ -1,4 +1,6 @@
 //! JSON of other programs, read without ever becoming a `serde_json::Value` (depth limit, rewritten
 //! numbers, magic keys): raw members here, a token scanner in `scan`, Python's spelling in `python`.
 
+pub mod python;
 pub mod raw;
+pub mod scan;

@@ -14,6 +14,7 @@ pub fn done(rowid: i64, id: &str) -> Line {
             why: "stored as done".into(),
             judge_again_at: None,
             takeover_since: None,
+            takeover_limit_s: None,
             skew_s: None,
         },
         finding: Finding {

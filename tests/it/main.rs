@@ -1,5 +1,12 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod client_http;
+mod client_stdio;
+mod keys;
+mod pty_restore;
 mod screens;
+mod serve_charge;
+mod serve_mcp;
+mod serve_tickets;
 mod support;

@@ -60,6 +60,7 @@ fn line(n: i64, at: f64, ticket: Option<(&str, &str)>, hash: &str, owner: &str) 
             why: why.into(),
             judge_again_at: None,
             takeover_since: None,
+            takeover_limit_s: None,
             skew_s: None,
         },
         finding: Finding {
