@@ -85,124 +85,64 @@ pub struct Entry {
     pub doc: &'static str,
     /// Its default keys; the first is the one that is shown.
     pub keys: &'static [&'static str],
-    /// Where it stands in the footer, from 1; 0 keeps it out.
-    pub footer: u8,
+    /// It stands in the footer while it works.
+    pub footer: bool,
 }
 
-const fn entry(
-    context: Context,
-    action: Action,
-    keys: &'static [&'static str],
-    name: &'static str,
-    footer: u8,
-    doc: &'static str,
-) -> Entry {
-    Entry { action, context, name, doc, keys, footer }
-}
-
-/// The table.
+/// The table. The footer takes its order from here.
+#[rustfmt::skip]
 pub static TABLE: &[Entry] = {
     use Action as A;
     use Context::{Arguments, Filter, Main, Quit, Reading, Reissue};
+    const fn entry(
+        context: Context, action: Action, footer: bool, name: &'static str,
+        keys: &'static [&'static str], doc: &'static str,
+    ) -> Entry {
+        Entry { action, context, name, doc, keys, footer }
+    }
     &[
-        entry(
-            Main,
-            A::Find,
-            &["f"],
-            "find",
-            2,
-            "look the selected request up at the server (changes nothing)",
-        ),
-        entry(
-            Main,
-            A::Reissue,
-            &["r"],
-            "re-issue",
-            3,
-            "repeat the selected request, same request_id, behind the gate",
-        ),
-        entry(
-            Main,
-            A::Details,
-            &["enter"],
-            "details",
-            4,
-            "open the selected request, or go on to its details",
-        ),
-        entry(
-            Main,
-            A::Reconnect,
-            &["R"],
-            "reconnect",
-            1,
-            "connect again now; starts a dead server process anew",
-        ),
-        entry(
-            Main,
-            A::Verify,
-            &["v"],
-            "verify",
-            6,
-            "count requests and effects, check that each happened once",
-        ),
-        entry(Main, A::Filter, &["/"], "filter", 5, "show only requests that hold a text"),
-        entry(Main, A::NextPane, &["tab"], "pane", 7, "go to the next pane"),
-        entry(Main, A::PrevPane, &["shift-tab"], "pane back", 0, "go to the pane before"),
-        entry(Main, A::Up, &["up", "k"], "up", 0, "move up"),
-        entry(Main, A::Down, &["down", "j"], "down", 0, "move down"),
-        entry(Main, A::PageUp, &["pageup", "ctrl-u"], "page up", 0, "move up by a page"),
-        entry(Main, A::PageDown, &["pagedown", "ctrl-d"], "page down", 0, "move down by a page"),
-        entry(Main, A::Top, &["home", "g"], "top", 0, "go to the first"),
-        entry(
-            Main,
-            A::Bottom,
-            &["end", "G"],
-            "bottom",
-            0,
-            "go to the last (stderr: follow new lines)",
-        ),
-        entry(
-            Main,
-            A::Back,
-            &["esc"],
-            "back",
-            0,
-            "clear the filter, go back to the requests; never quits",
-        ),
-        entry(Main, A::Help, &["?"], "help", 8, "this help"),
-        entry(Main, A::Quit, &["q", "ctrl-c"], "quit", 9, "quit; asks while calls are in flight"),
-        entry(Filter, A::Details, &["enter"], "keep", 1, "keep the filter and go to the rows"),
-        entry(Filter, A::Back, &["esc"], "clear", 2, "clear the filter"),
-        entry(Filter, A::Up, &["up"], "up", 0, "move up"),
-        entry(Filter, A::Down, &["down"], "down", 0, "move down"),
-        entry(Filter, A::Quit, &["ctrl-c"], "quit", 0, "quit"),
-        entry(Reissue, A::Send, &["enter"], "send", 1, "send the call, where Enter is the answer"),
-        entry(Reissue, A::Agree, &["y"], "send", 1, "send the call, where y is the answer"),
-        entry(Reissue, A::EditArgs, &["tab"], "edit arguments", 3, "go to the arguments"),
-        entry(Reissue, A::Close, &["esc"], "don't send", 2, "leave; nothing is sent"),
-        entry(Reissue, A::Up, &["up"], "up", 0, "read up"),
-        entry(Reissue, A::Down, &["down"], "down", 0, "read down"),
-        entry(Reissue, A::Quit, &["ctrl-c"], "quit", 0, "quit"),
-        entry(Arguments, A::EditArgs, &["tab", "esc"], "done editing", 1, "back to the question"),
-        entry(Arguments, A::Undo, &["ctrl-z"], "undo", 2, "take the last change back"),
-        entry(Arguments, A::Quit, &["ctrl-c"], "quit", 0, "quit"),
-        entry(Reading, A::Close, &["esc", "q", "?", "enter"], "close", 1, "close"),
-        entry(Reading, A::Up, &["up", "k"], "up", 0, "read up"),
-        entry(Reading, A::Down, &["down", "j"], "down", 0, "read down"),
-        entry(Reading, A::PageUp, &["pageup", "ctrl-u"], "page up", 0, "read up by a page"),
-        entry(
-            Reading,
-            A::PageDown,
-            &["pagedown", "ctrl-d", "space"],
-            "page down",
-            0,
-            "read down by a page",
-        ),
-        entry(Reading, A::Top, &["home", "g"], "top", 0, "go to the first line"),
-        entry(Reading, A::Bottom, &["end", "G"], "bottom", 0, "go to the last line"),
-        entry(Reading, A::Quit, &["ctrl-c"], "quit", 0, "quit"),
-        entry(Quit, A::QuitNow, &["y", "ctrl-c"], "quit now", 1, "quit all the same"),
-        entry(Quit, A::Close, &["esc", "n", "q", "enter"], "stay", 2, "stay here"),
+        entry(Main, A::Reconnect, true, "reconnect", &["R"], "connect again now; starts a dead server process anew"),
+        entry(Main, A::Find, true, "find", &["f"], "look the selected request up at the server (changes nothing)"),
+        entry(Main, A::Reissue, true, "re-issue", &["r"], "repeat the selected request, same request_id, behind the gate"),
+        entry(Main, A::Details, true, "details", &["enter"], "go to the details of the selected request"),
+        entry(Main, A::Back, true, "back", &["esc"], "back to the requests, clear the filter; never quits"),
+        entry(Main, A::NextPane, true, "pane", &["tab"], "go to the next pane"),
+        entry(Main, A::PrevPane, false, "pane back", &["shift-tab"], "go to the pane before"),
+        entry(Main, A::Filter, true, "filter", &["/"], "show only requests that hold a text"),
+        entry(Main, A::Verify, true, "verify", &["v"], "count requests and effects, check that each happened once"),
+        entry(Main, A::Up, false, "up", &["up", "k"], "move up"),
+        entry(Main, A::Down, false, "down", &["down", "j"], "move down"),
+        entry(Main, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
+        entry(Main, A::PageDown, false, "page down", &["pagedown", "ctrl-d"], "move down by a page"),
+        entry(Main, A::Top, false, "top", &["home", "g"], "go to the first"),
+        entry(Main, A::Bottom, false, "bottom", &["end", "G"], "go to the last; on stderr, follow new lines"),
+        entry(Main, A::Help, true, "help", &["?"], "this help"),
+        entry(Main, A::Quit, true, "quit", &["q", "ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Filter, A::Details, true, "keep", &["enter"], "keep the filter and go to the rows"),
+        entry(Filter, A::Back, true, "clear", &["esc"], "clear the filter"),
+        entry(Filter, A::Up, false, "up", &["up"], "move up"),
+        entry(Filter, A::Down, false, "down", &["down"], "move down"),
+        entry(Filter, A::Quit, false, "quit", &["ctrl-c"], "quit"),
+        entry(Reissue, A::Send, true, "send", &["enter"], "send the call, where Enter is the answer"),
+        entry(Reissue, A::Agree, true, "send", &["y"], "send the call, where y is the answer"),
+        entry(Reissue, A::EditArgs, true, "edit arguments", &["tab"], "go to the arguments"),
+        entry(Reissue, A::Close, true, "don't send", &["esc"], "leave; nothing is sent"),
+        entry(Reissue, A::Up, false, "up", &["up"], "read up"),
+        entry(Reissue, A::Down, false, "down", &["down"], "read down"),
+        entry(Reissue, A::Quit, false, "quit", &["ctrl-c"], "quit; nothing is sent"),
+        entry(Arguments, A::EditArgs, true, "done editing", &["tab", "esc"], "back to the question"),
+        entry(Arguments, A::Undo, true, "undo", &["ctrl-z"], "take the last change back"),
+        entry(Arguments, A::Quit, false, "quit", &["ctrl-c"], "quit; nothing is sent"),
+        entry(Reading, A::Up, false, "up", &["up", "k"], "read up"),
+        entry(Reading, A::Down, false, "down", &["down", "j"], "read down"),
+        entry(Reading, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "read up by a page"),
+        entry(Reading, A::PageDown, false, "page down", &["pagedown", "ctrl-d", "space"], "read down by a page"),
+        entry(Reading, A::Top, false, "top", &["home", "g"], "go to the first line"),
+        entry(Reading, A::Bottom, false, "bottom", &["end", "G"], "go to the last line"),
+        entry(Reading, A::Close, true, "close", &["esc", "q", "?", "enter"], "close"),
+        entry(Reading, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Quit, A::QuitNow, true, "quit now", &["y", "ctrl-c"], "quit all the same"),
+        entry(Quit, A::Close, true, "stay", &["esc", "n", "q", "enter"], "stay here"),
     ]
 };
 
@@ -215,12 +155,7 @@ pub fn lookup(context: Context, key: Key) -> Option<Action> {
 /// The entries that belong in the footer now, in order: only what works.
 pub fn footer(app: &App) -> Vec<&'static Entry> {
     let context = app.context();
-    let mut entries: Vec<&Entry> = TABLE
-        .iter()
-        .filter(|e| e.context == context && e.footer > 0 && app.can(e.action))
-        .collect();
-    entries.sort_by_key(|e| e.footer);
-    entries
+    TABLE.iter().filter(|e| e.context == context && e.footer && app.can(e.action)).collect()
 }
 
 #[cfg(test)]
@@ -245,10 +180,7 @@ mod tests {
     fn every_action_and_context_is_there_and_told() {
         for c in Context::ALL {
             assert!(TABLE.iter().any(|e| e.context == c), "{c:?} has keys");
-            assert!(
-                c == Context::Filter || TABLE.iter().any(|e| e.context == c && e.footer == 1),
-                "{c:?} shows its way on"
-            );
+            assert!(TABLE.iter().any(|e| e.context == c && e.footer), "{c:?} shows its way on");
         }
         assert!(
             TABLE.iter().all(|e| !e.doc.is_empty() && !e.name.is_empty() && !e.keys.is_empty())

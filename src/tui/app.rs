@@ -173,9 +173,13 @@ impl App {
                     || self.pane != Pane::Requests
                     || !self.requests.filter.is_empty()
             }
-            Action::Send => {
-                matches!(self.question(), Some(Question::None | Question::Preview | Question::Type))
-            }
+            Action::Send => match self.question() {
+                Some(Question::None | Question::Preview) => true,
+                Some(Question::Type) => {
+                    self.dialog().is_some_and(|d| d.release(Question::Type).is_some())
+                }
+                _ => false,
+            },
             Action::Agree => self.question() == Some(Question::Ask),
             Action::EditArgs => self.question().is_some() || self.context() == Context::Arguments,
             _ => true,

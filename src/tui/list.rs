@@ -78,7 +78,8 @@ impl Requests {
     /// Goes to the newest or the oldest line.
     pub fn jump(&mut self, last: bool) -> Option<Ask> {
         if !last && self.has_newer {
-            self.select_index(0);
+            // What is selected is known when the newest rows are.
+            (self.selected, self.index) = (None, 0);
             return Some(self.ask(Anchor::Newest));
         }
         if last && self.has_older {

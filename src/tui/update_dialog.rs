@@ -111,19 +111,10 @@ pub fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
 fn send(app: &mut App, answer: Question, out: &mut Vec<Effect>) {
     let now = app.now;
     let Some(dialog) = dialog_mut(app) else { return };
-    match dialog.release(answer) {
-        Some(call) => {
-            dialog.stage = Stage::Sending { since: now };
-            let id = call.request_id.clone();
-            app.sending.insert(id);
-            out.push(Effect::Reissue(call));
-        }
-        None if answer == Question::Type => {
-            if let Some(review) = dialog.review_mut() {
-                review.typed.clear();
-            }
-        }
-        None => {}
+    if let Some(call) = dialog.release(answer) {
+        dialog.stage = Stage::Sending { since: now };
+        app.sending.insert(call.request_id.clone());
+        out.push(Effect::Reissue(call));
     }
 }
 

@@ -124,7 +124,7 @@ pub fn help(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
         body.text(context.title(), t.title);
         for e in TABLE.iter().filter(|e| e.context == context) {
             let keys = e.keys.join(" ");
-            const KEYS: usize = 18;
+            const KEYS: usize = 22;
             let wide = body.width.saturating_sub(KEYS + 2);
             for (i, line) in text::wrap(e.doc, wide, 9).into_iter().enumerate() {
                 let mut row = Cells::new(body.width);
@@ -408,6 +408,9 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
             row.put("  ", t.text);
             row.put(&review.typed, t.input);
             row.put(" ", t.cursor);
+            if !gate.word.starts_with(&review.typed) {
+                row.put("  that is something else", t.warn);
+            }
             foot.lines.push(row.line());
         }
         Question::Refused => foot.text("It is not sent from here. Esc closes.", t.strong),

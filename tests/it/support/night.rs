@@ -7,7 +7,9 @@ use redial::journal::fold::Session;
 use redial::judge::{Evidence, Finding, HashCheck, Judged, Pairing, State, Strength, Verdict};
 use redial::ledger::{Effect as Ticket, Row};
 use redial::time::Time;
-use redial::tui::data::{Counts, DemoInfo, Detail, Line, Paired, Window};
+use redial::tui::data::{
+    Check, Counts, DemoInfo, Detail, Gate, Line, Paired, Plan, Question, Report, Window,
+};
 use redial::tui::wire::{Reach, WireView};
 use redial::tui::{App, Effect, Msg, Start, update};
 use std::sync::Arc;
@@ -301,4 +303,61 @@ pub fn press(app: &mut App, keys: &str) -> Vec<Effect> {
         rest.extend(answer(app, effects));
     }
     rest
+}
+
+/// What a repeat of a request would be, with the gate's question.
+pub fn plan(id: &str, question: Question) -> Plan {
+    let reasons = match question {
+        Question::None => "the server says that the tool only reads",
+        Question::Preview => {
+            "the server says that the tool is idempotent, and the arguments are those of the row"
+        }
+        Question::Ask => "its owner may still be working: nobody saw it end",
+        Question::Type => {
+            "the server gives no hint that this tool may be repeated; the work may run twice"
+        }
+        Question::Refused => "other arguments than the row has: this is another piece of work",
+    };
+    Plan {
+        tool: "create_ticket".into(),
+        args: Some(format!(
+            r#"{{"request_id": "{id}", "title": "夜間バッチ停止", "body": "03:00 のジョブが止まった"}}"#
+        )),
+        source: "seen on the wire".into(),
+        check: Check {
+            hash: HashCheck::Equal,
+            hash_why: "all arguments, by a recipe proven on night-001".into(),
+            gate: Gate { question, reasons: vec![reasons.into()], word: id.into() },
+        },
+        situation: vec![
+            "the ledger says running, claimed by b558e4fa… 8 h 12 m ago; presumed abandoned".into(),
+            "the server was not asked (f asks it)".into(),
+        ],
+        effects: 0,
+    }
+}
+
+/// Opens the dialog on the selected request and answers what a repeat would be.
+pub fn open_dialog(app: &mut App, question: Question) {
+    let effects = press(app, "r");
+    let [Effect::Plan { request_id, seq }] = &effects[..] else { panic!("{effects:?}") };
+    let plan = Ok(Box::new(plan(request_id, question)));
+    update(app, Msg::Planned { request_id: request_id.clone(), seq: *seq, plan });
+}
+
+/// A good end: the work was done by this call.
+pub fn report() -> Report {
+    Report {
+        outcome: "ok".into(),
+        why: String::new(),
+        answer_status: Some("done".into()),
+        replayed: Some(false),
+        state_after: "done".into(),
+        effects: Some((0, 1)),
+        effects_total: Some((5, 6)),
+        elapsed_s: 0.42,
+        answer: r#"{"ticket_id":"T-0000000c","title":"夜間バッチ停止","replayed":false}"#.into(),
+        next: "nothing to do; a repeat returns the stored result".into(),
+        stderr: Vec::new(),
+    }
 }
