@@ -7,5 +7,6 @@ pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
+pub mod model;
 pub mod time;
 pub mod wire;
