@@ -85,13 +85,11 @@ impl Paired {
         let id = &look.request_id;
         match row {
             // The row must have been there when the question was asked: a later claim is no denial.
-            Some(r) if status == "unknown" => {
-                if r.claimed_at.is_none_or(|c| c < look.asked_at) {
-                    self.denied.insert(
-                        id.clone(),
-                        format!("the server does not know {id}, which this ledger has"),
-                    );
-                }
+            Some(r) if status == "unknown" && r.claimed_at.is_none_or(|c| c < look.asked_at) => {
+                self.denied.insert(
+                    id.clone(),
+                    format!("the server does not know {id}, which this ledger has"),
+                );
             }
             Some(r) => match (r.status.as_str(), status) {
                 ("done", "done") if results_differ(r, look) => {
