@@ -51,6 +51,8 @@ pub struct Reader<'c> {
     schema: Schema,
     how: RefCell<How>,
     damaged: Cell<bool>,
+    /// At least so many requests and effects could not be read.
+    lost: Cell<(u64, u64)>,
     /// When the read lock was taken, where it must not be held for long.
     locked_at: Cell<Option<Instant>>,
     version: Cell<i64>,
@@ -85,6 +87,7 @@ impl<'c> Reader<'c> {
             schema,
             how: RefCell::new(how),
             damaged: Cell::new(false),
+            lost: Cell::new((0, 0)),
             locked_at: Cell::new(in_pieces.then(Instant::now)),
             version: Cell::new(0),
         };
@@ -102,9 +105,15 @@ impl<'c> Reader<'c> {
         &self.schema
     }
 
-    /// There is an effects table, so that a done request without an effect means something.
+    /// There is an effects table and all of it can be read, so that a done request without an effect
+    /// means something.
     pub fn has_effects_table(&self) -> bool {
-        self.schema.effects.is_some()
+        self.schema.effects.is_some() && self.lost.get().1 == 0
+    }
+
+    /// Every request can be read, so that one that isn't found isn't there.
+    pub(super) fn has_all_requests(&self) -> bool {
+        self.lost.get().0 == 0
     }
 
     /// What effects are called here: the table's name, e.g. `tickets`.
@@ -112,7 +121,8 @@ impl<'c> Reader<'c> {
         self.schema.effects.as_ref().map_or("effects", |e| &e.table)
     }
 
-    /// The row of a request with its effects; the newest one where a table has several.
+    /// The row of a request with its effects; the newest one where a table has several. An error where
+    /// the row may be among those that a damaged file has lost: that is not "no row".
     pub fn row(&self, request_id: &str) -> Result<Option<Row>, LedgerError> {
         self.breathe()?;
         let r = &self.schema.requests;
@@ -127,6 +137,11 @@ impl<'c> Reader<'c> {
         let mut rows = self.query(&sql, params_from_iter(ids), row)?;
         rows.retain(|row| row.request_id == request_id);
         rows.truncate(1);
+        if rows.is_empty() && !self.has_all_requests() {
+            let lost =
+                Trouble::RowLost { request_id: request_id.to_owned(), rows: self.lost.get().0 };
+            return Err(LedgerError::new(self.path, lost));
+        }
         self.add_effects(&mut rows)?;
         Ok(rows.pop())
     }
@@ -298,7 +313,8 @@ impl<'c> Reader<'c> {
     }
 
     /// Tells that rows were lost, in words.
-    pub(super) fn lost(&self, requests: u64, effects: u64) {
+    pub(super) fn set_lost(&self, requests: u64, effects: u64) {
+        self.lost.set((requests, effects));
         let mut how = self.how.borrow_mut();
         how.unreadable = requests + effects;
         for (n, table) in [(requests, &*self.schema.requests.table), (effects, self.effects_noun())]

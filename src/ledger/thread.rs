@@ -236,7 +236,8 @@ impl Worker {
             return Err(LedgerError::new(&path, Trouble::Closed));
         }
         match (result, opened.half_copied) {
-            (Err(LedgerError { trouble: Trouble::Damaged(_), .. }), Some((has, needs))) => {
+            // What is missing explains whatever was found.
+            (Err(e), Some((has, needs))) if e.is_about_content() => {
                 Err(LedgerError::new(&path, Trouble::HalfCopied { has, needs }))
             }
             (result, _) => result.map(Some),
@@ -260,7 +261,7 @@ impl Worker {
             return Err(LedgerError::new(&path, Trouble::Restless));
         };
         let reader = Reader::new(&salvage.conn, &path, opened)?;
-        reader.lost(salvage.requests_lost, salvage.effects_lost);
+        reader.set_lost(salvage.requests_lost, salvage.effects_lost);
         job(&reader)
     }
 
