@@ -1,4 +1,6 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod ledger_live;
+mod ledger_read;
 mod support;
