@@ -3,4 +3,5 @@
 
 mod ledger_live;
 mod ledger_read;
+mod model;
 mod support;
