@@ -6,4 +6,6 @@ mod client_stdio;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
+mod ledger_live;
+mod ledger_read;
 mod support;
