@@ -1,5 +1,6 @@
 //! What judgement is made from: every witness's word on one request, gathered by `model`.
 
+use super::observed::Observed;
 use super::words::{Judged, State};
 use crate::journal::Call;
 use crate::ledger::Row;
@@ -66,6 +67,19 @@ pub struct Twin {
     pub state: State,
 }
 
+/// What the server's own look-up said of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerWord {
+    /// When it was said.
+    pub at: Time,
+    /// Its status word, as sent.
+    pub status: String,
+    /// When redial itself started the process that said so; `None` for a server it merely talks to.
+    /// Such a process has never seen the rows that were claimed before its start: its "not mine" is worth
+    /// nothing.
+    pub started_by_us: Option<Time>,
+}
+
 /// Every witness's word on one request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
@@ -85,16 +99,23 @@ pub struct Facts {
     pub has_effects_table: bool,
     /// Other requests with the same hash.
     pub twins: Vec<Twin>,
-    /// Its calls on the wire, oldest first.
+    /// Its calls on the wire, oldest first, without look-ups: those change nothing.
     pub calls: Vec<Call>,
-    /// The generations of the unanswered calls whose end was seen (process exit).
-    pub ended_generations: Vec<u32>,
+    /// The generations of those calls whose end was seen (process exit).
+    pub ended_generations: Vec<Observed>,
     /// A row for it was seen earlier and is gone now (time it was first missed).
     pub row_vanished_at: Option<Time>,
     /// The arguments at hand against the row's hash.
     pub hash: HashCheck,
     /// Is it the same ledger.
     pub pairing: Pairing,
-    /// What the server's own look-up last said (its status word) and when.
-    pub server_says: Option<(Time, String)>,
+    /// What the server's own look-up last said.
+    pub server_says: Option<ServerWord>,
+}
+
+impl Facts {
+    /// The ledger was read, so a missing row is one that was looked for.
+    pub fn ledger_was_read(&self) -> bool {
+        matches!(self.ledger, LedgerView::Read(_))
+    }
 }

@@ -1,10 +1,30 @@
 //! Pure judgement: facts in, words out. No IO, no clock of its own (`now` is handed in).
 //!
-//! `state` judges a ledger row, `verdict` concludes from all witnesses, `gate` says what must be asked
-//! before a call is repeated, `verify` counts and checks invariants. `words` holds their vocabulary.
+//! `state` judges a ledger row, `observed` says whose owner was seen to end, `verdict` concludes from all
+//! witnesses (with `wire`, `evidence` and `next`), `gate` says what must be asked before a call is
+//! repeated, `verify` counts and checks invariants. `words` holds their vocabulary.
 
+mod evidence;
 pub mod facts;
+pub mod gate;
+mod gate_row;
+mod next;
+pub mod observed;
+pub mod owners;
+pub mod state;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod verdict;
+pub mod verify;
+mod wire;
 pub mod words;
 
-pub use facts::{Facts, HashCheck, LedgerView, Pairing, Twin};
+pub use facts::{Facts, HashCheck, LedgerView, Pairing, ServerWord, Twin};
+pub use gate::{
+    Ask, Decision, Earlier, GateFacts, HintOverride, Refusal, ToolGate, gate, tool_gate,
+};
+pub use observed::Observed;
+pub use owners::{OwnerClaims, OwnerView};
+pub use state::{Owners, Rules, judge_row};
+pub use verdict::conclude;
 pub use words::{Evidence, Finding, Judged, State, Strength, Verdict};

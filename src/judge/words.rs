@@ -92,8 +92,10 @@ pub struct Judged {
     pub why: String,
     /// When a `running` row can next be judged otherwise without any change of the file (its stale limit).
     pub judge_again_at: Option<Time>,
-    /// Since when the server lets a repeat take over, if its limit is what redial assumes.
+    /// Since when the server lets a repeat take over, as far as redial can tell.
     pub takeover_since: Option<Time>,
+    /// The assumed stale limit in seconds, where `takeover_since` rests on it alone.
+    pub takeover_limit_s: Option<f64>,
     /// The claim lies in the future by this many seconds: clock skew.
     pub skew_s: Option<f64>,
 }

@@ -1,0 +1,199 @@
+//! The one safe next step, as a sentence: that of the worst verdict. A milder verdict never gets to
+//! suggest what a worse one forbids, because only the worst one speaks.
+
+use super::facts::{Facts, LedgerView};
+use super::state::seconds;
+use super::verdict::{answered_but_open, effects, state};
+use super::wire::WireFacts;
+use super::words::{State, Verdict};
+use crate::time::Time;
+
+/// How a repeat is suggested, and only suggested by sentences that hold these words.
+pub(super) const REPEAT: &str = "repeat with the same request_id";
+/// How a first delivery is suggested.
+pub(super) const DELIVER: &str = "sending it is a first delivery";
+
+/// Times of another day need their date.
+const SAME_DAY_S: f64 = 20.0 * 3600.0;
+
+pub(super) fn step(
+    facts: &Facts,
+    wire: &WireFacts<'_>,
+    verdicts: &[Verdict],
+    now: Time,
+    clock: &dyn Fn(Time) -> String,
+) -> String {
+    let Some(worst) = verdicts.first() else { return String::new() };
+    let when = |t: Time| if t.age_at(now).abs() < SAME_DAY_S { clock(t) } else { t.rfc3339() };
+    // The row's state alone is not enough where the wire says that the work is done.
+    if *worst >= Verdict::AbandonedWithEffect && answered_but_open(facts, wire) {
+        return "an answer said that it is done, the ledger does not: do not repeat; look whether this \
+                server writes this ledger"
+            .into();
+    }
+    match worst {
+        Verdict::Duplicate => format!(
+            "tell whoever owns the {} effects: the work was done more than once; there is nothing to repeat",
+            effects(facts)
+        ),
+        Verdict::EndpointMismatch => "attach the server that writes this ledger, or the ledger that this \
+                                      server writes; send nothing until they agree"
+            .into(),
+        Verdict::Conflict => "nothing to repeat: this request_id was used with other arguments".into(),
+        Verdict::SuspectDuplicate => pair(facts),
+        Verdict::DoneWithoutEffect => {
+            "look for what it should have left behind; do not repeat: it counts as done".into()
+        }
+        Verdict::EffectWithoutRequest => {
+            "look at the effect; do not repeat: without its row the server would do the work again".into()
+        }
+        Verdict::AnsweredWithoutRow => "look: it was answered as done, and this ledger has no row (another \
+                                        ledger, or a row swept since); do not repeat"
+            .into(),
+        Verdict::RequestPurged => {
+            "its row was swept, its effect is there: it is done; do not repeat".into()
+        }
+        Verdict::AbandonedWithEffect => {
+            "do not repeat blindly: its effect exists though its row is not done; look at the effect first".into()
+        }
+        Verdict::Abandoned if facts.has_effects_table => {
+            format!("{REPEAT}: its owner has ended and left no effect")
+        }
+        Verdict::Abandoned => format!(
+            "its owner has ended; this ledger can't show effects: look whether there is one, then {REPEAT}"
+        ),
+        Verdict::Stalled => stalled(facts, now, &when),
+        Verdict::Released => format!("fix the cause of the error, then {REPEAT}"),
+        Verdict::Rejected if matches!(facts.ledger, LedgerView::Read(_)) => {
+            "fix the call; it did nothing here".into()
+        }
+        Verdict::Rejected => {
+            "fix the call; without a ledger nobody can see whether it did something before the error".into()
+        }
+        Verdict::NoClaim => format!("{REPEAT}: the server ended before it took the request on"),
+        Verdict::NeverArrived => format!("{DELIVER}: no call has reached the server"),
+        Verdict::InFlight => {
+            "wait: the call may still be worked on, and its row may still appear; then look again".into()
+        }
+        Verdict::Working => working(facts, now, &when),
+        Verdict::OutcomeUnknown => unknown(facts, wire),
+        Verdict::Failed | Verdict::Waiting | Verdict::Cancelled | Verdict::Expired => foreign(facts, worst),
+        Verdict::Unmapped => format!(
+            "find out what the status '{}' means to its server; it does not count as done",
+            state(facts).word()
+        ),
+        Verdict::Finished if facts.row.is_some() => "nothing to do: a repeat returns the stored result".into(),
+        Verdict::Finished => "nothing to do: the server says that it is done".into(),
+        Verdict::NotKnown => not_known(facts),
+    }
+}
+
+fn pair(facts: &Facts) -> String {
+    let finished = facts.twins.iter().find(|t| t.state == State::Done);
+    let this_done = state(facts) == State::Done;
+    match (finished, facts.twins.first()) {
+        (Some(t), _) if !this_done => {
+            format!(
+                "{} has the same arguments and is done: it did this already; do not finish this one",
+                t.request_id
+            )
+        }
+        (Some(t), _) => {
+            format!("look at the pair: {} has the same arguments and is done too", t.request_id)
+        }
+        (None, Some(t)) if this_done => format!(
+            "look at the pair: {} has the same arguments; this one is done, do not finish that one",
+            t.request_id
+        ),
+        (None, t) => format!(
+            "look at the pair: {} has the same arguments; find out which one is meant before you finish any",
+            t.map_or("another request", |t| &t.request_id)
+        ),
+    }
+}
+
+fn stalled(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
+    let judged = facts.judged.as_ref();
+    let since = judged.and_then(|j| j.takeover_since).filter(|t| *t <= now);
+    match (since, judged.and_then(|j| j.takeover_limit_s)) {
+        (Some(t), Some(limit)) => format!(
+            "may still be working; the server lets a repeat take over since {}, if its limit is {}",
+            when(t),
+            seconds(limit)
+        ),
+        (Some(t), None) => format!(
+            "may still be working; the server lets a repeat take over since {}, if it is the only one on this ledger",
+            when(t)
+        ),
+        (None, _) => {
+            "may still be working; nobody has seen its owner end: look at what it was to do first"
+                .into()
+        }
+    }
+}
+
+fn working(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
+    let Some(judged) = &facts.judged else { return "wait, then look it up again".into() };
+    if let Some(skew) = judged.skew_s {
+        return format!(
+            "wait, and check the clocks: its claim lies {} in the future",
+            crate::time::span(skew)
+        );
+    }
+    match (judged.takeover_since, judged.judge_again_at) {
+        (Some(t), _) if t <= now => {
+            format!(
+                "wait: the server says that it works on it (a repeat could take over since {})",
+                when(t)
+            )
+        }
+        (_, Some(t)) => {
+            format!(
+                "wait; if it does not finish, the server lets a repeat take over from {}",
+                when(t)
+            )
+        }
+        _ => "wait; when a repeat could take over can't be told from this ledger".into(),
+    }
+}
+
+fn unknown(facts: &Facts, wire: &WireFacts<'_>) -> String {
+    match &facts.ledger {
+        LedgerView::Read(_) if wire.too_old() => "look it up by other means: the call is so old that its row \
+                                                  may have been swept; repeating it may run the work again"
+            .into(),
+        LedgerView::Read(_) => "look it up by other means before anything is repeated: this ledger has no row \
+                                that could tell"
+            .into(),
+        LedgerView::Unreadable(_) => {
+            "read the ledger again; until then look it up by other means before anything is repeated".into()
+        }
+        LedgerView::None => {
+            "look it up by other means before anything is repeated: no ledger is attached that could know".into()
+        }
+    }
+}
+
+fn foreign(facts: &Facts, verdict: &Verdict) -> String {
+    let effect = if effects(facts) > 0 { "; an effect exists: do not repeat blindly" } else { "" };
+    let word = verdict.words();
+    match verdict {
+        Verdict::Waiting => format!("wait: the server's own word is '{word}'{effect}"),
+        _ => format!(
+            "the server's own word is '{word}': ask what a repeat does there before you make one{effect}"
+        ),
+    }
+}
+
+fn not_known(facts: &Facts) -> String {
+    match &facts.ledger {
+        LedgerView::Read(_) if facts.row_vanished_at.is_some() => {
+            "its row was here and is gone (released or swept): find out why; a repeat may run the work again".into()
+        }
+        LedgerView::Read(_) => "check the request_id, the ledger and how long it keeps rows: no row proves \
+                                nothing about an old request_id"
+            .into(),
+        LedgerView::Unreadable(why) => format!("the ledger can't be read now ({why}): read it again"),
+        LedgerView::None => "check the request_id, or attach the ledger that could know it".into(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Whose owner was seen to end: ties the owners of ledger rows to generations of the endpoint.
+//!
+//! An owner belongs to a generation when a call with that request_id was sent on it before its claim and
+//! the owner hasn't changed since (design: "`abandoned` is judged"). Whatever speaks against it, a second
+//! candidate or an owner that claimed outside that life, makes it unknown.
+
+use super::owners::OwnerView;
+use crate::journal::{Call, Generation, Outcome};
+use crate::ledger::Row;
+use crate::time::Time;
+use std::collections::BTreeMap;
+
+/// A process whose end was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// The generation it was.
+    pub generation: u32,
+    /// When its end was noticed.
+    pub at: Time,
+    /// How it ended: `exit code 1`, `signal 9 (SIGKILL)`.
+    pub how: String,
+}
+
+impl Observed {
+    /// The generation's end; `None` while it lives or where an end can't be seen (HTTP).
+    pub fn of(generation: &Generation) -> Option<Observed> {
+        let end = generation.ended?;
+        Some(Observed { generation: generation.n, at: end.at, how: end.words() })
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        format!(
+            "its owner's process (generation {}) was seen to end: {}",
+            self.generation, self.how
+        )
+    }
+}
+
+/// Which generation each owner is, as far as calls prove it. Any row of the ledger may prove it: one that
+/// is done shows whose process its owner was. `calls` must not hold look-ups, which claim nothing.
+pub fn owner_generations<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    calls: &[&Call],
+    generations: &[Generation],
+    owners: &OwnerView,
+) -> BTreeMap<String, u32> {
+    let mut found: BTreeMap<String, Option<u32>> = BTreeMap::new();
+    for row in rows {
+        let (Some(owner), Some(claimed)) = (row.owner.as_deref(), row.claimed_at) else { continue };
+        let fits = |g: &&Generation| {
+            lived_through(g, claimed, claimed)
+                && owners.claims_of(owner).is_none_or(|c| lived_through(g, c.first, c.last))
+                && calls.iter().any(|c| c.generation == g.n && claimed_by(row, c))
+        };
+        for g in generations.iter().filter(fits) {
+            found
+                .entry(owner.to_owned())
+                .and_modify(|known| *known = known.filter(|n| *n == g.n))
+                .or_insert(Some(g.n));
+        }
+    }
+    found.into_iter().filter_map(|(owner, n)| Some((owner, n?))).collect()
+}
+
+/// The end of the process that owns `row`, if it was seen.
+pub fn observed(
+    row: &Row,
+    owner_generations: &BTreeMap<String, u32>,
+    generations: &[Generation],
+) -> Option<Observed> {
+    let n = owner_generations.get(row.owner.as_deref()?)?;
+    Observed::of(generations.iter().find(|g| g.n == *n)?)
+}
+
+/// A process can't claim before it was started nor after it ended.
+fn lived_through(g: &Generation, first: Time, last: Time) -> bool {
+    g.opened_at <= first && g.ended.is_none_or(|e| last <= e.at)
+}
+
+/// Whether `call` can be what made the claim that `row` holds now.
+pub fn claimed_by(row: &Row, call: &Call) -> bool {
+    let Some(claimed) = row.claimed_at else { return false };
+    call.request_id.as_deref() == Some(row.request_id.as_str())
+        && call.sent > 0
+        && call.sent_at <= claimed
+        && call.settled.as_ref().is_none_or(|s| match s.outcome {
+            Outcome::NotSent | Outcome::Refused => false,
+            // An answer that came before the claim was not this claim's.
+            Outcome::Ok | Outcome::ToolError | Outcome::RpcError => s.at >= claimed,
+            // Given up here; the server may have claimed all the same.
+            Outcome::Unknown => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{call, ended, generation, row};
+    use super::*;
+    use crate::journal::AnswerStatus;
+
+    fn learn(rows: &[Row], calls: &[Call], generations: &[Generation]) -> BTreeMap<String, u32> {
+        let calls: Vec<&Call> = calls.iter().collect();
+        owner_generations(rows, &calls, generations, &OwnerView::from_rows(rows))
+    }
+
+    #[test]
+    fn a_call_before_the_claim_ties_the_owner_to_its_generation() {
+        let rows = [row("r", "running", "A", 10.0)];
+        let gens = [ended(generation(1, 0.0), 20.0), generation(2, 21.0)];
+        let map = learn(&rows, &[call("r", 1, 9.0)], &gens);
+        assert_eq!(map.get("A"), Some(&1));
+        let seen = observed(&rows[0], &map, &gens).unwrap();
+        assert_eq!((seen.generation, seen.how.as_str()), (1, "signal 9 (SIGKILL)"));
+    }
+
+    #[test]
+    fn another_row_of_the_same_owner_proves_it_too() {
+        let rows = [row("done-1", "done", "A", 5.0), row("r", "running", "A", 10.0)];
+        let gens = [ended(generation(1, 0.0), 20.0)];
+        let done = call("done-1", 1, 4.0).ok(6.0, AnswerStatus::Done);
+        let map = learn(&rows, &[done], &gens);
+        assert!(observed(&rows[1], &map, &gens).is_some());
+    }
+
+    #[test]
+    fn what_speaks_against_it_is_heard() {
+        let dead = ended(generation(1, 0.0), 20.0);
+        let cases: [(&str, Vec<Row>, Vec<Call>); 7] = [
+            (
+                "sent after the claim",
+                vec![row("r", "running", "A", 10.0)],
+                vec![call("r", 1, 11.0)],
+            ),
+            (
+                "claimed after that process ended",
+                vec![row("r", "running", "A", 30.0)],
+                vec![call("r", 1, 9.0)],
+            ),
+            (
+                "the owner claimed before that process began",
+                vec![row("old", "done", "A", -5.0), row("r", "running", "A", 10.0)],
+                vec![call("r", 1, 9.0)],
+            ),
+            (
+                "the owner claimed after that process ended",
+                vec![row("new", "running", "A", 25.0), row("r", "running", "A", 10.0)],
+                vec![call("r", 1, 9.0)],
+            ),
+            (
+                "never left",
+                vec![row("r", "running", "A", 10.0)],
+                vec![call("r", 1, 9.0).not_sent(9.0)],
+            ),
+            (
+                "answered before the claim",
+                vec![row("r", "running", "A", 10.0)],
+                vec![call("r", 1, 2.0).ok(3.0, AnswerStatus::InProgress)],
+            ),
+            (
+                "no claim time",
+                vec![Row { claimed_at: None, ..row("r", "running", "A", 0.0) }],
+                vec![call("r", 1, 9.0)],
+            ),
+        ];
+        for (why, rows, calls) in cases {
+            let map = learn(&rows, &calls, std::slice::from_ref(&dead));
+            assert_eq!(
+                observed(rows.last().unwrap(), &map, std::slice::from_ref(&dead)),
+                None,
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_candidates_are_none_and_a_living_one_has_not_ended() {
+        let rows = [row("r", "running", "A", 10.0)];
+        let both = [ended(generation(1, 0.0), 20.0), generation(2, 5.0)];
+        assert!(learn(&rows, &[call("r", 1, 9.0), call("r", 2, 9.0)], &both).is_empty());
+        let alive = [generation(1, 0.0)];
+        let map = learn(&rows, &[call("r", 1, 9.0)], &alive);
+        assert_eq!((map.len(), observed(&rows[0], &map, &alive)), (1, None));
+    }
+}
