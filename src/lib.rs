@@ -2,11 +2,15 @@
 //! the wire. See ARCHITECTURE.md for the map.
 #![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod client;
 pub mod error;
 pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
 pub mod model;
+pub mod serve;
+pub mod text;
 pub mod time;
 pub mod wire;

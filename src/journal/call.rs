@@ -96,7 +96,8 @@ pub struct Call {
     pub request_id: Option<String>,
     /// When it was sent (or was to be).
     pub sent_at: Time,
-    /// How many times this very `tools/call` left: 0 or 1; input-required rounds count on their own.
+    /// How many times this very `tools/call` left: 0 or 1, and once more for each same-origin redirect;
+    /// input-required rounds count on their own.
     pub sent: u32,
     /// Rounds of an input-required exchange, 1 for a plain call.
     pub rounds: u32,

@@ -40,6 +40,8 @@ pub enum Kind {
     StdoutClosed,
     /// The child ended: an exit code or a signal number.
     Exit { code: Option<i32>, signal: Option<i32> },
+    /// The handshake settled on a protocol revision.
+    Agreed { protocol: String },
     /// The link changed; `why` in words.
     State { state: LinkState, why: String },
     /// What a person (or a limit a person set) did here.
@@ -83,6 +85,8 @@ pub enum Http {
     },
     /// A body that is not JSON-RPC (HTML of a proxy, plain text), at most 64 KiB of it.
     Body { raw: Bytes },
+    /// A same-origin 307 or 308 that redial follows: the same POST goes to `to` again.
+    Redirected { status: u16, to: String },
     /// The answer ended properly.
     End,
     /// It broke. `connected: false` proves that nothing was sent.

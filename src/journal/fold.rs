@@ -243,6 +243,7 @@ impl Session {
                 let why = format!("the server process died ({}) before it answered", ended.words());
                 settle::generation_over(self, event, &why);
             }
+            Kind::Agreed { protocol } => self.protocol = Some(protocol.clone()),
             Kind::State { state, why } => {
                 self.link = Some(Link { state: *state, since: event.at, why: why.clone() });
             }
@@ -387,7 +388,6 @@ impl Session {
         let Answer::Result(result) = answer else { return };
         match waiting {
             Waiting::Initialize => {
-                self.protocol = raw::get_str(result, "protocolVersion");
                 self.server = raw::get(result, "serverInfo").map(server_info);
             }
             Waiting::Discover => {
@@ -447,6 +447,13 @@ impl Session {
                 if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
                     c.accepted = (200..300).contains(status);
                 }
+            }
+            Http::Redirected { status, to } => {
+                let call = self.exchanges.get(&exchange).and_then(|x| x.call);
+                if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
+                    c.sent += 1;
+                }
+                self.note(event.at, format!("HTTP {status}: redirected to {to}"));
             }
             Http::Body { raw } => settle::plain_body(self, event.at, exchange, raw),
             Http::End => settle::exchange_over(self, event.at, exchange, None),

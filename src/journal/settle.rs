@@ -77,9 +77,16 @@ fn end(s: &mut Session, at: Time, call: CallId, outcome: Outcome, why: String) {
     }
 }
 
-/// The write failed.
+/// The write failed. That nothing left is a proof: it also corrects an `unknown` that the process's end had
+/// given the call a moment before.
 pub(super) fn not_written(s: &mut Session, at: Time, call: CallId, why: &str, left: bool) {
     let outcome = if left { Outcome::Unknown } else { Outcome::NotSent };
+    if !left
+        && let Some(c) = s.calls.get_mut(&call)
+        && c.outcome() == Some(Outcome::Unknown)
+    {
+        c.settled = None;
+    }
     end(s, at, call, outcome, why.to_owned());
 }
 
@@ -194,7 +201,12 @@ pub(super) fn exchange_over(
         (Some((why, true)), None) => {
             (Outcome::Unknown, format!("sent, then the connection broke before any answer: {why}"))
         }
-        (Some((why, true)), Some(_)) => (Outcome::Unknown, format!("the answer was cut: {why}")),
+        (Some((why, true)), Some(status)) => (
+            Outcome::Unknown,
+            format!(
+                "accepted (HTTP {status}), then the connection broke before the answer was there: {why}"
+            ),
+        ),
         (None, Some(status)) if refuses(status) => (Outcome::Refused, refusal_words(status, &x)),
         (None, Some(404)) if x.with_session => (Outcome::Refused, "session lost: HTTP 404".into()),
         (None, Some(status)) if (200..300).contains(&status) => {

@@ -87,11 +87,12 @@ fn looks_rpc(text: &str) -> bool {
     })
 }
 
-/// A request as JSON text (one line, no newline). `params` must be JSON.
+/// A request as JSON text (one line, no newline). `params` must be JSON; line breaks between its tokens
+/// become blanks, since a message on stdio must not hold any.
 pub fn request(id: &Id, method: &str, params: Option<&str>) -> String {
     let id = id.to_json();
     let method = raw::quote(method);
-    match params {
+    match params.map(|p| p.replace(['\n', '\r'], " ")) {
         Some(p) => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{p}}}"#),
         None => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}}}"#),
     }

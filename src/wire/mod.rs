@@ -3,3 +3,5 @@
 
 pub mod frame;
 pub mod id;
+pub mod lines;
+pub mod sse;

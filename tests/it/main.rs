@@ -1,6 +1,11 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod client_http;
+mod client_stdio;
+mod serve_charge;
+mod serve_mcp;
+mod serve_tickets;
 mod ledger_live;
 mod ledger_read;
 mod model;

@@ -1,0 +1,114 @@
+//! Opening an endpoint for a one-shot command, and what to say when that fails.
+
+use super::args::EndpointArgs;
+use super::report::{Failure, Witness};
+use crate::client::{Client, Endpoint, Settings};
+use crate::error::{Error, Result};
+use crate::journal::{Tool, ToolList};
+use crate::json::raw;
+
+/// Connects and waits until the server has answered a real request.
+///
+/// # Errors
+/// Exit 5 with the server's last words.
+pub async fn open(
+    endpoint: Endpoint,
+    args: &EndpointArgs,
+    call_limit_s: f64,
+) -> std::result::Result<Client, Failure> {
+    let settings = Settings {
+        era: args.era(),
+        start_limit_s: args.start_timeout,
+        call_limit_s,
+        ..Settings::default()
+    };
+    let client = Client::start(endpoint, settings);
+    match client.ready().await {
+        Ok(()) => Ok(client),
+        Err(error) => {
+            let witness = Some(Witness::of(&client, None));
+            client.close().await;
+            Err(Failure { error, witness })
+        }
+    }
+}
+
+/// The tool of that name; a name that a complete list doesn't have is not called.
+///
+/// # Errors
+/// Exit 2 with near names.
+pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>> {
+    match list.find(name) {
+        Some(tool) => Ok(Some(tool)),
+        None if !list.complete => Ok(None),
+        None => {
+            let mut names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
+            names.sort_by_key(|n| strsim::levenshtein(n, name));
+            let near: Vec<&str> = names.into_iter().take(3).collect();
+            let error = Error::usage(format!("the server has no tool {name:?}; nothing was sent"));
+            Err(match near.as_slice() {
+                [] => error.hint("it lists no tools at all"),
+                near => error.hint(format!(
+                    "did you mean {}? `redial tools` lists them all",
+                    near.join(", ")
+                )),
+            })
+        }
+    }
+}
+
+/// Checks that `text` is one JSON object.
+///
+/// # Errors
+/// Exit 2 that says what it is instead.
+pub fn arguments_object(text: &str, from: &str) -> Result<()> {
+    if raw::members(text).is_some() {
+        return Ok(());
+    }
+    let what = match serde_json::from_str::<&serde_json::value::RawValue>(text) {
+        Ok(_) => "is JSON, but not an object".to_owned(),
+        Err(e) => format!("is not JSON: {e}"),
+    };
+    Err(Error::usage(format!("{from} {what}; nothing was sent"))
+        .hint("arguments are one JSON object, e.g. '{\"request_id\":\"r-1\",\"title\":\"…\"}'"))
+}
+
+/// The longest request_id, in code points: the reference server's rule (seed 000).
+const REQUEST_ID_MAX: usize = 64;
+
+/// Checks a request_id.
+///
+/// # Errors
+/// Exit 2 when it is empty or over 64 characters.
+pub fn check_request_id(id: &str) -> Result<()> {
+    match id.chars().count() {
+        1..=REQUEST_ID_MAX => Ok(()),
+        0 => Err(Error::usage("the request_id is empty; nothing was sent")),
+        n => Err(Error::usage(format!("the request_id has {n} characters; nothing was sent"))
+            .hint(format!("a request_id has 1 to {REQUEST_ID_MAX} characters: is a whole line or a payload pasted here?"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_come_first() {
+        let mut list = ToolList { complete: true, ..ToolList::default() };
+        list.add_page(r#"{"tools":[{"name":"find_request"},{"name":"create_ticket"},{"name":"x"},{"name":"close_ticket"}]}"#);
+        let e = known_tool(&list, "create_tiket").unwrap_err();
+        assert!(e.hint.is_some_and(|h| h.contains("did you mean create_ticket, close_ticket")));
+        list.complete = false;
+        assert_eq!(known_tool(&list, "nope"), Ok(None));
+    }
+
+    #[test]
+    fn arguments_and_ids_are_checked_in_words() {
+        assert!(arguments_object("{}", "--args").is_ok());
+        assert!(arguments_object("[1]", "--args").unwrap_err().what.contains("not an object"));
+        assert!(arguments_object("{", "--args").unwrap_err().what.contains("not JSON"));
+        assert!(check_request_id(&"é".repeat(64)).is_ok());
+        assert!(check_request_id(&"é".repeat(65)).is_err());
+    }
+}

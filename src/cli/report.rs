@@ -1,0 +1,189 @@
+//! What every command that touched an endpoint reports: the call with its outcome, and the witnesses around
+//! it (how the process ended, its last stderr lines, its noise).
+
+use super::json::raw_value;
+use super::plain::{Plain, Role};
+use crate::client::Client;
+use crate::error::{Error, Exit};
+use crate::journal::call::answer_text;
+use crate::journal::{AnswerStatus, Call, Outcome};
+use crate::time::span;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// How many of the server's last lines are shown.
+const LINES: usize = 8;
+
+/// How a child ended.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExitJson {
+    /// The exit code.
+    pub code: Option<i32>,
+    /// The signal.
+    pub signal: Option<i32>,
+}
+
+/// The witnesses beside the wire.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Witness {
+    /// How the child ended; null while it lives and over HTTP.
+    pub exit: Option<ExitJson>,
+    /// The last stderr lines.
+    pub stderr: Vec<String>,
+    /// The last lines on stdout that were not JSON-RPC.
+    pub noise: Vec<String>,
+    /// The protocol revision.
+    pub protocol: Option<String>,
+    /// In words, for people.
+    #[serde(skip)]
+    pub exit_words: Option<String>,
+}
+
+impl Witness {
+    /// As it is now, for generation `n` or the newest.
+    pub fn of(client: &Client, n: Option<u32>) -> Witness {
+        client.journal().read(|s| {
+            let g = n.and_then(|n| s.generation_n(n)).or(s.generation());
+            let ended = g.and_then(|g| g.ended);
+            Witness {
+                exit: ended.map(|e| ExitJson { code: e.code, signal: e.signal }),
+                stderr: g.map(|g| g.stderr.last(LINES)).unwrap_or_default(),
+                noise: g.map(|g| g.noise.last(LINES)).unwrap_or_default(),
+                protocol: s.protocol.clone(),
+                exit_words: ended.map(|e| e.words()),
+            }
+        })
+    }
+
+    /// The lines a person needs when something went wrong.
+    pub fn plain(&self, p: &mut Plain) {
+        if let Some(words) = &self.exit_words {
+            p.field("server", Role::Bad, &format!("its process ended: {words}"));
+        }
+        p.tail("server's last stderr lines", &self.stderr);
+        p.tail("on stdout, not JSON-RPC", &self.noise);
+    }
+}
+
+/// One call and what became of it (design: "call, reissue, a batch line").
+#[derive(Debug, Serialize)]
+pub struct CallJson {
+    pub tool: String,
+    pub args: Option<Box<RawValue>>,
+    pub outcome: &'static str,
+    pub why: String,
+    pub answer_status: Option<&'static str>,
+    pub sent: u32,
+    pub rounds: u32,
+    pub late: bool,
+    pub result: Option<Box<RawValue>>,
+    pub error: Option<Box<RawValue>>,
+    #[serde(flatten)]
+    pub witness: Witness,
+    pub elapsed_ms: u64,
+}
+
+impl CallJson {
+    /// From a settled call.
+    pub fn new(call: &Call, witness: Witness) -> CallJson {
+        let s = call.settled.as_ref();
+        CallJson {
+            tool: call.tool.clone(),
+            args: call.args.as_deref().and_then(raw_value),
+            outcome: call.outcome().map_or("unknown", Outcome::word),
+            why: s.map(|s| s.why.clone()).unwrap_or_default(),
+            answer_status: s.and_then(|s| s.answer_status).map(AnswerStatus::word),
+            sent: call.sent,
+            rounds: call.rounds,
+            late: s.is_some_and(|s| s.late),
+            result: s.and_then(|s| s.result.as_deref()).and_then(raw_value),
+            error: s.and_then(|s| s.error.as_deref()).and_then(raw_value),
+            witness,
+            elapsed_ms: s
+                .map_or(0, |s| u64::try_from((s.at.0 - call.sent_at.0) / 1000).unwrap_or(0)),
+        }
+    }
+
+    /// A call that was never made, because something stopped it.
+    pub fn stopped(tool: &str, args: &str, why: String, witness: Witness) -> CallJson {
+        CallJson {
+            tool: tool.to_owned(),
+            args: raw_value(args),
+            outcome: Outcome::NotSent.word(),
+            why,
+            answer_status: None,
+            sent: 0,
+            rounds: 0,
+            late: false,
+            result: None,
+            error: None,
+            witness,
+            elapsed_ms: 0,
+        }
+    }
+
+    /// The lines of one call for people.
+    pub fn plain(&self, p: &mut Plain) {
+        let role = match (self.outcome, self.answer_status) {
+            ("ok", Some("done")) => Role::Good,
+            ("ok" | "unknown", _) => Role::Warn,
+            _ => Role::Bad,
+        };
+        p.field("outcome", role, &format!("{}: {}", self.outcome.replace('_', " "), self.why));
+        if let Some(result) = &self.result {
+            let text = answer_text(result.get());
+            let shown = if text.is_empty() { result.get().to_owned() } else { text };
+            p.field("answer", Role::Text, &clip(&shown));
+        }
+        if let Some(error) = &self.error {
+            p.field("error", Role::Text, &clip(error.get()));
+        }
+        p.field("took", Role::Dim, &span(self.elapsed_ms as f64 / 1000.0));
+        if role != Role::Good {
+            self.witness.plain(p);
+        }
+    }
+}
+
+/// A result for people is no dump: 40 lines of at most 4,000 characters; `--json` has all of it.
+fn clip(text: &str) -> String {
+    let mut lines: Vec<String> =
+        text.lines().take(40).map(|l| l.chars().take(4000).collect()).collect();
+    if text.lines().nth(40).is_some() {
+        lines.push("… (more; --json has all of it)".into());
+    }
+    lines.join("\n")
+}
+
+/// The exit status of a call's outcome. An answer of a tool that says it only reads is good as it is: what it
+/// says of a request is about another call.
+pub fn exit_of(call: &Call, reads_only: bool) -> Exit {
+    match (call.outcome(), call.settled.as_ref().and_then(|s| s.answer_status)) {
+        (Some(Outcome::Ok), Some(AnswerStatus::InProgress | AnswerStatus::Unknown))
+            if !reads_only =>
+        {
+            Exit::Unknown
+        }
+        (Some(Outcome::Ok), _) => Exit::Good,
+        (Some(Outcome::ToolError | Outcome::RpcError | Outcome::Refused), _) => Exit::Found,
+        (Some(Outcome::NotSent), _) => Exit::Endpoint,
+        (Some(Outcome::Unknown) | None, _) => Exit::Unknown,
+    }
+}
+
+/// An error with what the server said last.
+pub struct Failure {
+    /// The error.
+    pub error: Error,
+    /// The witnesses, when an endpoint was involved.
+    pub witness: Option<Witness>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { error, witness: None }
+    }
+}
+
+/// What a command did: printed already, or to be printed by `main`'s one place for errors.
+pub type Done = std::result::Result<Exit, Failure>;

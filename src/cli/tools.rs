@@ -1,0 +1,137 @@
+//! `redial tools`: what the server offers, its hints as sent, and what the gate will ask for each.
+
+use super::args::ToolsArgs;
+use super::connect::open;
+use super::json::{document, raw_value};
+use super::plain::{Cell, Plain, Role, print_raw};
+use super::report::Done;
+use crate::error::Exit;
+use crate::journal::{Hint, Session, Tool};
+use crate::judge::gate::{Ask, tool_gate};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+#[derive(Serialize)]
+struct Doc {
+    schema: &'static str,
+    protocol: Option<String>,
+    server: Server,
+    tools: Vec<ToolJson>,
+    dropped: Vec<String>,
+    complete: bool,
+}
+
+#[derive(Serialize, Default)]
+struct Server {
+    name: String,
+    version: String,
+}
+
+#[derive(Serialize)]
+struct ToolJson {
+    name: String,
+    hints: Option<Box<RawValue>>,
+    gate: &'static str,
+    why: String,
+    takes_request_id: bool,
+}
+
+pub async fn run(a: ToolsArgs) -> Done {
+    let client = open(a.endpoint.required()?, &a.endpoint, 60.0).await?;
+    let done = match client.tools().await {
+        Ok(_) => {
+            let (doc, p) = client.journal().read(|s| (report(s), plain(s)));
+            if a.json { print_raw(&document(&doc)) } else { p.print() }.ok();
+            Ok(Exit::Good)
+        }
+        Err(e) => Err(e.into()),
+    };
+    client.close().await;
+    done
+}
+
+fn report(s: &Session) -> Doc {
+    let server = s.server.clone().unwrap_or_default();
+    Doc {
+        schema: "redial/tools@1",
+        protocol: s.protocol.clone(),
+        server: Server { name: server.name, version: server.version },
+        tools: s
+            .tools
+            .tools
+            .iter()
+            .map(|t| {
+                let gate = tool_gate(Some(t), s.tools.complete);
+                ToolJson {
+                    name: t.name.clone(),
+                    hints: raw_value(t.annotations.as_deref().unwrap_or("{}")),
+                    gate: gate.ask.word(),
+                    why: gate.why,
+                    takes_request_id: t.takes_request_id(),
+                }
+            })
+            .collect(),
+        dropped: s.tools.dropped.clone(),
+        complete: s.tools.complete,
+    }
+}
+
+fn plain(s: &Session) -> Plain {
+    let mut p = Plain::default();
+    let server = s.server.clone().unwrap_or_default();
+    let protocol = s.protocol.as_deref().unwrap_or("unknown");
+    p.line(Role::Strong, &format!("{} {} · protocol {protocol}", server.name, server.version));
+    if s.tools.tools.is_empty() {
+        p.line(Role::Dim, "it lists no tools");
+    }
+    let mut rows: Vec<Vec<Cell>> = vec![
+        ["tool", "the server's hints", "request_id", "gate", "why"]
+            .map(|h| (Role::Dim, h.to_owned()))
+            .to_vec(),
+    ];
+    for t in &s.tools.tools {
+        let gate = tool_gate(Some(t), s.tools.complete);
+        let role = match gate.ask {
+            Ask::None => Role::Good,
+            Ask::Preview => Role::Text,
+            Ask::Ask | Ask::Type => Role::Warn,
+        };
+        rows.push(vec![
+            (Role::Strong, t.name.clone()),
+            (Role::Text, hints(t)),
+            (Role::Text, if t.takes_request_id() { "takes it" } else { "–" }.into()),
+            (role, gate.ask.word().into()),
+            (Role::Dim, gate.why),
+        ]);
+    }
+    if !s.tools.tools.is_empty() {
+        p.table(&rows);
+    }
+    for d in &s.tools.dropped {
+        p.line(Role::Warn, &format!("dropped: {d}"));
+    }
+    if !s.tools.complete {
+        p.line(Role::Warn, "the list is not complete: the gate trusts none of its hints");
+    }
+    p.gap();
+    p.line(Role::Dim, "gate: none = sent as it is · preview = the exact call, Enter · type = the request_id must be typed");
+    p
+}
+
+/// The hints as sent, in a few words.
+fn hints(t: &Tool) -> String {
+    let word = |hint: Hint, yes: &str, no: &str| match hint {
+        Hint::Absent => None,
+        Hint::True => Some(yes.to_owned()),
+        Hint::False => Some(no.to_owned()),
+        Hint::WrongType => Some(format!("{yes}?!")),
+    };
+    let all = [
+        word(t.read_only, "read-only", "not read-only"),
+        word(t.idempotent, "idempotent", "not idempotent"),
+        word(t.destructive, "destructive", "not destructive"),
+        word(t.open_world, "open world", "closed world"),
+    ];
+    let said: Vec<String> = all.into_iter().flatten().collect();
+    if said.is_empty() { "none".into() } else { said.join(", ") }
+}

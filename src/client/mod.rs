@@ -1,0 +1,231 @@
+//! The MCP client: one endpoint, its link and its calls. Ours on purpose: an inspector shows what was on the
+//! wire and never acts by itself, so nothing here repeats a `tools/call`, follows a foreign redirect, or
+//! sends a frame that no person, script or handshake asked for.
+//!
+//! `driver` owns the link and its state; `stdio` and `http` are the transports; `handshake` finds the era;
+//! `backoff` is when to try again. Every step is a journal event before it is done.
+
+mod backoff;
+mod conn;
+mod driver;
+mod handshake;
+mod http;
+mod modern;
+mod stdio;
+
+use crate::error::{Error, Result};
+use crate::journal::{Call, CallId, Journal, LinkState, ToolList};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+pub use driver::Command;
+
+/// Where the server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A child process that speaks on its stdin and stdout.
+    Stdio {
+        /// Program and arguments; never empty.
+        command: Vec<String>,
+        /// Variables added to the inherited environment.
+        env: Vec<(String, String)>,
+        /// The folder to start it in.
+        cwd: Option<PathBuf>,
+    },
+    /// A Streamable HTTP URL.
+    Http {
+        /// `http://` or `https://`.
+        url: String,
+        /// Extra headers for every request to this origin.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl Endpoint {
+    /// How it is named to people. May hold foreign text.
+    pub fn name(&self) -> String {
+        match self {
+            Endpoint::Stdio { command, .. } => command.join(" "),
+            Endpoint::Http { url, .. } => url.clone(),
+        }
+    }
+    /// The transport's word.
+    pub fn is_http(&self) -> bool {
+        matches!(self, Endpoint::Http { .. })
+    }
+}
+
+/// Which protocol era to speak (design: `--era`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Era {
+    /// Ask with `server/discover`, fall back to `initialize`.
+    #[default]
+    Auto,
+    /// 2026-07-28 only.
+    Modern,
+    /// `initialize` first.
+    Legacy,
+}
+
+/// How the client behaves; times in seconds.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Protocol era.
+    pub era: Era,
+    /// How long the whole handshake may take.
+    pub start_limit_s: f64,
+    /// How long `server/discover` may stay unanswered on stdio before `initialize` is tried.
+    pub probe_limit_s: f64,
+    /// How long a call may take before it counts as unknown and is cancelled.
+    pub call_limit_s: f64,
+    /// HTTP: try again by itself, for ever. Off for one-shot commands.
+    pub reconnect: bool,
+    /// Stdio: start a child that ended again by itself.
+    pub respawn: bool,
+    /// HTTP, legacy: keep the optional GET stream open, so that a server's death is noticed while idle.
+    pub listen: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            era: Era::Auto,
+            start_limit_s: 30.0,
+            probe_limit_s: 4.0,
+            call_limit_s: 60.0,
+            reconnect: false,
+            respawn: false,
+            listen: false,
+        }
+    }
+}
+
+/// A handle on a live endpoint; clones share it. Ends its child when `close` is called or the last handle
+/// is dropped.
+#[derive(Clone)]
+pub struct Client {
+    journal: Journal,
+    endpoint: Endpoint,
+    settings: Settings,
+    commands: mpsc::UnboundedSender<Command>,
+}
+
+impl Client {
+    /// Starts connecting. Must be called on a tokio runtime; returns at once.
+    pub fn start(endpoint: Endpoint, settings: Settings) -> Client {
+        let journal = Journal::new();
+        let (commands, inbox) = mpsc::unbounded_channel();
+        tokio::spawn(driver::run(endpoint.clone(), settings.clone(), journal.clone(), inbox));
+        Client { journal, endpoint, settings, commands }
+    }
+
+    /// The stream of everything that happens here.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Where it is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// How it behaves.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Waits until a real request was answered.
+    ///
+    /// # Errors
+    /// Exit 5 when the endpoint ended or refused before it was ready; the error says how, with the child's
+    /// end where there is one.
+    pub async fn ready(&self) -> Result<()> {
+        self.journal
+            .wait(|s| {
+                let link = s.link.as_ref()?;
+                match link.state {
+                    LinkState::Ready => Some(Ok(())),
+                    LinkState::Dead | LinkState::Closed => Some(Err(link.why.clone())),
+                    LinkState::Connecting | LinkState::Waiting { .. } => None,
+                }
+            })
+            .await
+            .map_err(|why| {
+                let error = match &self.endpoint {
+                    Endpoint::Http { url, .. } => Error::endpoint(format!("{url}: {why}")),
+                    Endpoint::Stdio { .. } => Error::endpoint(why.clone()),
+                };
+                match handshake::hint(&why, &self.endpoint) {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                }
+            })
+    }
+
+    /// The tools of this connection, all pages; asks again when the server said that they changed.
+    ///
+    /// # Errors
+    /// Exit 5 when there is no connection.
+    pub async fn tools(&self) -> Result<ToolList> {
+        self.ready().await?;
+        if self.journal.read(|s| s.tools_stale) {
+            let (reply, answer) = oneshot::channel();
+            self.send(Command::ListTools(reply));
+            // A dropped reply means that the link went; what was listed last is then all there is.
+            answer.await.ok();
+        }
+        Ok(self.journal.read(|s| s.tools.clone()))
+    }
+
+    /// Sends one `tools/call`, once, and returns its id as soon as it is in the journal. `args` is the raw
+    /// JSON object of the arguments. `limit_s` overrides the call limit.
+    ///
+    /// # Errors
+    /// Exit 5 when the client is closed.
+    pub async fn call(&self, tool: &str, args: &str, limit_s: Option<f64>) -> Result<CallId> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Call {
+            tool: tool.to_owned(),
+            args: args.to_owned(),
+            limit_s: limit_s.unwrap_or(self.settings.call_limit_s),
+            reply,
+        });
+        answer.await.map_err(|_| Error::endpoint("the endpoint is closed; nothing was sent"))
+    }
+
+    /// Waits until a call has an outcome.
+    pub async fn settled(&self, call: CallId) -> Option<Call> {
+        self.journal
+            .wait(|s| match s.calls.get(&call) {
+                None => Some(None),
+                Some(c) if c.is_pending() => None,
+                Some(c) => Some(Some(c.clone())),
+            })
+            .await
+    }
+
+    /// Gives a call up and tells the server; the answer, should it come, is still taken.
+    pub fn cancel(&self, call: CallId) {
+        self.send(Command::Cancel { call, note: None });
+    }
+
+    /// Connects again now: an HTTP endpoint that waits, or a child that ended (a new process).
+    pub fn reconnect(&self) {
+        self.send(Command::Reconnect);
+    }
+
+    /// Ends the endpoint: HTTP session deleted, child's stdin closed, then SIGTERM, then SIGKILL of its
+    /// group, each bounded. Returns when it is done.
+    pub async fn close(&self) {
+        let (reply, done) = oneshot::channel();
+        self.send(Command::Close(reply));
+        // The driver drops the reply when it is already gone.
+        tokio::time::timeout(Duration::from_secs(8), done).await.ok();
+    }
+
+    fn send(&self, command: Command) {
+        // A closed driver drops the command together with its reply channel, which the caller sees.
+        self.commands.send(command).ok();
+    }
+}

@@ -1,0 +1,257 @@
+//! A child process as an endpoint: started in its own process group, stdin written in order, stdout and
+//! stderr drained from the first byte, its end told as it was (exit code or signal).
+//!
+//! Never starts a child by itself; the driver does. Never parses what the lines mean.
+
+use super::conn::Conn;
+use super::driver::LinkEvent;
+use crate::journal::Kind;
+use crate::wire::lines::Lines;
+use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::{mpsc, watch};
+
+/// The longest line taken whole; what goes beyond is counted.
+const LINE_LIMIT: usize = 64 << 20;
+/// The longest stderr line taken whole.
+const STDERR_LINE_LIMIT: usize = 64 << 10;
+/// How long the pipes may lag behind the process's end: a grandchild may hold them open for ever.
+const DRAIN: Duration = Duration::from_millis(300);
+
+/// The writing end of a child, and the levers to end it.
+pub(super) struct Pipe {
+    queue: mpsc::UnboundedSender<(u64, Bytes)>,
+    close_stdin: watch::Sender<bool>,
+    group: Option<Pid>,
+    exited: watch::Receiver<bool>,
+}
+
+/// What a started child needs to be attached to its generation.
+pub(super) struct Started {
+    child: Child,
+    queue: mpsc::UnboundedReceiver<(u64, Bytes)>,
+    close_stdin: watch::Receiver<bool>,
+    exited: watch::Sender<bool>,
+    /// Its process id.
+    pub pid: Option<u32>,
+}
+
+/// Starts a child in a process group of its own, so that launchers and their grandchildren end together.
+///
+/// # Errors
+/// The system's, when the program can't be started.
+pub(super) fn start(
+    command: &[String],
+    env: &[(String, String)],
+    cwd: Option<&PathBuf>,
+) -> std::io::Result<(Pipe, Started)> {
+    let Some((program, args)) = command.split_first() else {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "an empty command"));
+    };
+    let mut cmd = Command::new(program);
+    cmd.args(args)
+        .envs(env.iter().map(|(k, v)| (k, v)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(dir) = cwd {
+        cmd.current_dir(dir);
+    }
+    let child = cmd.spawn()?;
+    let pid = child.id();
+    let (queue, inbox) = mpsc::unbounded_channel();
+    let (close_stdin, closing) = watch::channel(false);
+    let (exited_tx, exited) = watch::channel(false);
+    let group = pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw);
+    let pipe = Pipe { queue, close_stdin, group, exited };
+    Ok((pipe, Started { child, queue: inbox, close_stdin: closing, exited: exited_tx, pid }))
+}
+
+/// Runs a started child's pipes until it ends.
+pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
+    let Started { mut child, queue, close_stdin, exited, .. } = started;
+    if let Some(stdin) = child.stdin.take() {
+        tokio::spawn(write_all(conn.clone(), stdin, queue, close_stdin));
+    }
+    let stdout = child.stdout.take().map(|pipe| tokio::spawn(read_stdout(conn.clone(), pipe)));
+    let stderr = child.stderr.take().map(|pipe| tokio::spawn(read_stderr(conn.clone(), pipe)));
+    tokio::spawn(wait(conn.clone(), child, stdout, stderr, exited));
+}
+
+impl Pipe {
+    /// Queues one frame; the writer adds the newline. After the process's end it is known not to leave.
+    pub fn write(&self, conn: &Conn, seq: u64, raw: Bytes) {
+        if conn.is_over() || self.queue.send((seq, raw)).is_err() {
+            let why = "never sent: the server process has ended".to_owned();
+            conn.log(Kind::NotWritten { sent: seq, why, left: false });
+        }
+    }
+
+    /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits `grace`.
+    pub async fn end(&self, grace: Duration) {
+        self.close_stdin.send_replace(true);
+        let mut exited = self.exited.clone();
+        let mut gone = async |wait: Duration| {
+            tokio::time::timeout(wait, exited.wait_for(|e| *e)).await.is_ok()
+        };
+        if !gone(grace).await {
+            self.signal(Signal::TERM);
+            if !gone(grace).await {
+                self.signal(Signal::KILL);
+                gone(Duration::from_secs(1)).await;
+            }
+        }
+        // Grandchildren of a launcher that ended live on in the group.
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // ESRCH: nobody left in the group.
+            kill_process_group(group, signal).ok();
+        }
+    }
+}
+
+async fn write_all(
+    conn: Arc<Conn>,
+    mut stdin: ChildStdin,
+    mut queue: mpsc::UnboundedReceiver<(u64, Bytes)>,
+    mut closing: watch::Receiver<bool>,
+) {
+    loop {
+        let (seq, raw) = tokio::select! {
+            biased;
+            next = queue.recv() => match next { Some(n) => n, None => return },
+            _ = closing.wait_for(|c| *c) => break,
+        };
+        if let Err((written, e)) = write_line(&mut stdin, &raw).await {
+            let what = if conn.is_over() {
+                "the server process has ended"
+            } else {
+                "the server closed its stdin"
+            };
+            let (why, left) = match written {
+                0 => (format!("never sent: {what} ({e})"), false),
+                n => (format!("the write broke after {n} of {} bytes: {e}", raw.len() + 1), true),
+            };
+            conn.log(Kind::NotWritten { sent: seq, why, left });
+        }
+    }
+    drop(stdin);
+    while let Some((seq, _)) = queue.recv().await {
+        let why = "never sent: redial had closed the server's stdin".to_owned();
+        conn.log(Kind::NotWritten { sent: seq, why, left: false });
+    }
+}
+
+/// Writes one line; on failure says how many bytes had been taken by the pipe.
+async fn write_line(stdin: &mut ChildStdin, raw: &Bytes) -> Result<(), (usize, std::io::Error)> {
+    let mut line = Vec::with_capacity(raw.len() + 1);
+    line.extend_from_slice(raw);
+    line.push(b'\n');
+    let mut done = 0;
+    while done < line.len() {
+        match stdin.write(&line[done..]).await {
+            Ok(0) => return Err((done, std::io::ErrorKind::WriteZero.into())),
+            Ok(n) => done += n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err((done, e)),
+        }
+    }
+    Ok(())
+}
+
+async fn read_stdout(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
+    let mut lines = Lines::new(LINE_LIMIT);
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match pipe.read(&mut chunk).await {
+            Ok(0) | Err(_) => break,
+            Ok(n) => lines.feed(&chunk[..n], |line| take_line(&conn, line.raw, line.cut)),
+        }
+    }
+    if let Some(line) = lines.finish() {
+        take_line(&conn, line.raw, line.cut);
+    }
+    // An exit usually comes with the end of stdout; only a process that goes on is told of here.
+    tokio::spawn(async move {
+        tokio::time::sleep(DRAIN).await;
+        if !conn.is_over() {
+            conn.log(Kind::StdoutClosed);
+            conn.end("the server closed its stdout");
+            conn.events.send(LinkEvent::StdoutClosed { generation: conn.generation }).ok();
+        }
+    });
+}
+
+fn take_line(conn: &Arc<Conn>, raw: Bytes, cut: u64) {
+    if cut > 0 || !conn.incoming(raw.clone(), None) {
+        conn.log(Kind::Noise { raw, cut });
+    }
+}
+
+async fn read_stderr(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
+    let mut lines = Lines::new(STDERR_LINE_LIMIT);
+    let mut chunk = vec![0; 64 << 10];
+    let log = |raw: Bytes| {
+        // A progress bar redraws itself after each carriage return: what a person would see is its last state.
+        let from = raw.iter().rposition(|b| *b == b'\r').map_or(0, |p| p + 1);
+        conn.log(Kind::Stderr { raw: raw.slice(from..) });
+    };
+    loop {
+        match pipe.read(&mut chunk).await {
+            Ok(0) | Err(_) => break,
+            Ok(n) => lines.feed(&chunk[..n], |line| log(line.raw)),
+        }
+    }
+    if let Some(line) = lines.finish() {
+        log(line.raw);
+    }
+}
+
+async fn wait(
+    conn: Arc<Conn>,
+    mut child: Child,
+    stdout: Option<tokio::task::JoinHandle<()>>,
+    stderr: Option<tokio::task::JoinHandle<()>>,
+    exited: watch::Sender<bool>,
+) {
+    use std::os::unix::process::ExitStatusExt;
+    let status = child.wait().await;
+    exited.send_replace(true);
+    conn.mark_over();
+    // What the process wrote before it died is still in the pipes: read it before the death is told, or an
+    // answer that came in time would be called unknown.
+    let drained = async {
+        if let Some(t) = stderr {
+            t.await.ok();
+        }
+        if let Some(t) = stdout {
+            t.await.ok();
+        }
+    };
+    tokio::time::timeout(DRAIN, drained).await.ok();
+    let (code, signal) = match &status {
+        Ok(s) => (s.code(), s.signal()),
+        Err(_) => (None, None),
+    };
+    conn.log(Kind::Exit { code, signal });
+    let why = conn.journal.read(|s| {
+        let ended = s.generation_n(conn.generation).and_then(|g| g.ended);
+        ended.map_or_else(
+            || "the server process ended".into(),
+            |e| format!("the server process ended: {}", e.words()),
+        )
+    });
+    conn.end(&why);
+    conn.events.send(LinkEvent::Exited { generation: conn.generation, why }).ok();
+}

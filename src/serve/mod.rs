@@ -1,0 +1,124 @@
+//! The built-in MCP servers, `redial serve tickets|charge`: something real to attach to, to kill and to
+//! count after.
+//!
+//! Each layer knows only the ones before it: `stop` (the end of the process), `store` (the article's ledger),
+//! `tool` (what a server offers), `tickets` and `charge` (the two offers), `mcp` (JSON-RPC text to JSON-RPC
+//! text), `stdio` and `http` (bytes). Nothing here knows redial's client, journal or verdicts.
+
+mod charge;
+mod headers;
+mod http;
+mod mcp;
+mod pending;
+mod stdio;
+mod stop;
+mod store;
+mod tickets;
+mod tool;
+
+pub use charge::ChargeOptions;
+pub use tickets::TicketOptions;
+
+use crate::error::{Error, Exit, Result};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use stop::Stop;
+
+/// How long calls in flight may still finish, and their answers be written, once the end was asked for.
+const GRACE: Duration = Duration::from_millis(500);
+/// The longest message taken, in bytes.
+const MAX_MESSAGE: usize = 16 << 20;
+
+/// What to serve, and where.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Which of the two servers.
+    pub offer: Offer,
+    /// Streamable HTTP on this loopback `ADDRESS:PORT` (path `/mcp`, port 0: any free one); stdio if `None`.
+    pub http: Option<String>,
+}
+
+/// The two servers.
+#[derive(Debug, Clone)]
+pub enum Offer {
+    /// `serve tickets`.
+    Tickets(TicketOptions),
+    /// `serve charge`.
+    Charge(ChargeOptions),
+}
+
+/// Serves until stdin ends (stdio), or SIGTERM or SIGINT. The end never waits for work: what sleeps then
+/// is left as a crash would leave it (a claimed row stays `running`, and is taken over later), a
+/// transaction that has begun is finished. After it returns, a call may still wait for a lock on its
+/// thread, so the caller must not wait for the runtime's blocking threads without a limit.
+///
+/// # Errors
+/// Exit 2: an address that is no loopback address, a time that is no time. Exit 5: the address can't be
+/// listened on. Exit 6: the ledger or effects file can't be opened.
+pub async fn run(options: ServeOptions) -> Result<Exit> {
+    let stop = Stop::default();
+    let address = options.http.as_deref().map(http::loopback).transpose()?;
+    let server = Arc::new(match options.offer {
+        Offer::Tickets(o) => mcp::Server::new(tickets::Tickets::open(o, stop.clone())?),
+        Offer::Charge(o) => mcp::Server::new(charge::Charge::open(o, stop.clone())?),
+    });
+    match address {
+        Some(address) => http::run(server, stop, address).await?,
+        None => stdio::run(server, stop).await?,
+    }
+    Ok(Exit::Good)
+}
+
+/// `--work-seconds` and the like.
+fn seconds(name: &str, value: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(value)
+        .map_err(|_| Error::usage(format!("{name} {value} is not a number of seconds from 0 up")))
+}
+
+/// One line on stderr. A closed stderr is no reason to fail.
+fn log(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// A random UUID of version 4 as 32 hex digits, Python's `uuid.uuid4().hex`.
+fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
+    let mut b = [0u8; 16];
+    getrandom::fill(&mut b)?;
+    b[6] = b[6] & 0x0f | 0x40;
+    b[8] = b[8] & 0x3f | 0x80;
+    Ok(format!("{:032x}", u128::from_be_bytes(b)))
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn signalled() -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| {
+        signal(kind).map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))
+    };
+    let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_have_pythons_form_and_differ() {
+        let (a, b) = (uuid_hex().unwrap(), uuid_hex().unwrap());
+        assert_eq!(a.len(), 32);
+        assert_eq!(&a[12..13], "4");
+        assert!(matches!(&a[16..17], "8" | "9" | "a" | "b"), "{a}");
+        assert_ne!(a, b);
+    }
+
+    #[test]
+    fn times_below_zero_or_no_numbers_are_usage_errors() {
+        assert_eq!(seconds("--work-seconds", 0.5), Ok(Duration::from_millis(500)));
+        for bad in [-1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(seconds("--work-seconds", bad).map_err(|e| e.exit), Err(Exit::Usage));
+        }
+    }
+}

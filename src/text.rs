@@ -1,0 +1,298 @@
+//! The one door for untrusted text: whatever a server, a ledger, a recording or stderr said is made
+//! visible here before it reaches a terminal, a plain report or a title.
+//!
+//! Nothing is dropped silently, since an inspector that hides bytes lies: C0 becomes `^X`, DEL `^?`, a
+//! byte that is no UTF-8 `<0x9B>`, and C1, bidi controls, zero-width characters, tags and line
+//! separators their `<U+202E>` form. Widths are those of ratatui's cells. JSON output doesn't come
+//! through here: it has escapes of its own.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Tab stops, counted from the start of the line.
+const TAB: usize = 4;
+/// Marks stacked on one base before the rest is spelled out: more would paint over other lines.
+const MARKS: usize = 8;
+
+/// `text` as one safe line: line feeds are shown as `^J`. Idempotent; borrows when nothing is to be done.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if is_clean(text) { Cow::Borrowed(text) } else { Cow::Owned(escape(text)) }
+}
+
+/// `text` as safe lines, split at LF and CR LF (a lone CR is shown, as `^M`). Lazy: what is not taken
+/// costs nothing.
+pub fn visible_lines(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    text.split('\n').map(|line| visible(line.strip_suffix('\r').unwrap_or(line)))
+}
+
+/// [`visible`] for bytes of unknown encoding: what is no UTF-8 is shown byte by byte, `<0x9B>`.
+pub fn visible_bytes(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return visible(text);
+    }
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for b in chunk.invalid() {
+            let _ = write!(text, "<0x{b:02X}>");
+        }
+    }
+    Cow::Owned(visible(&text).into_owned())
+}
+
+/// How many cells `text` takes, drawn by ratatui grapheme by grapheme. For text that came through
+/// [`visible`] (control characters count 0 here).
+pub fn width(text: &str) -> usize {
+    if text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+        return text.len();
+    }
+    text.graphemes(true).map(cell_width).sum()
+}
+
+/// `text` cut to `max` cells; when something is cut it ends with `ellipsis` (dropped where even that
+/// doesn't fit). Never cuts a grapheme in two.
+pub fn truncate<'a>(text: &'a str, max: usize, ellipsis: &str) -> Cow<'a, str> {
+    let mark = width(ellipsis);
+    let (mark, ellipsis) = if mark <= max { (mark, ellipsis) } else { (0, "") };
+    let (mut used, mut keep) = (0, 0);
+    for (at, g) in text.grapheme_indices(true) {
+        let w = cell_width(g);
+        if used + w > max {
+            return Cow::Owned(format!("{}{ellipsis}", &text[..keep]));
+        }
+        used += w;
+        if used + mark <= max {
+            keep = at + g.len();
+        }
+    }
+    Cow::Borrowed(text)
+}
+
+/// `text` cut (with `…`) or filled with spaces on the right to exactly `cells` cells.
+pub fn pad(text: &str, cells: usize) -> String {
+    let mut out = truncate(text, cells, "…").into_owned();
+    let fill = cells.saturating_sub(width(&out));
+    out.extend(std::iter::repeat_n(' ', fill));
+    out
+}
+
+/// Like [`pad`], filled on the left: for numbers and ages.
+pub fn pad_left(text: &str, cells: usize) -> String {
+    let cut = truncate(text, cells, "…");
+    format!("{}{cut}", " ".repeat(cells.saturating_sub(width(&cut))))
+}
+
+/// The width of one grapheme as ratatui's cells count it: half-width sound marks take a cell.
+fn cell_width(g: &str) -> usize {
+    g.width() + g.chars().filter(|c| matches!(c, '\u{FF9E}' | '\u{FF9F}')).count()
+}
+
+fn is_clean(text: &str) -> bool {
+    text.chars().all(|c| {
+        if c.is_ascii() { (' '..='~').contains(&c) } else { !is_hidden(c) && c.width() > Some(0) }
+    })
+}
+
+/// Characters that take no part in what is read but change how it is read: always spelled out, but for
+/// the joiner and selectors of an emoji. (Unicode 16: Bidi_Control, Default_Ignorable_Code_Point, Cf
+/// without the visible Arabic signs, Zl, Zp.)
+pub fn is_hidden(c: char) -> bool {
+    matches!(c as u32,
+        0x80..=0x9F | 0xAD | 0x34F | 0x61C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
+        | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF
+        | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+}
+
+/// Blocks that hold the emoji; a few neighbours in them do no harm.
+fn is_emoji(c: char) -> bool {
+    matches!(c as u32,
+        0xA9 | 0xAE | 0x203C | 0x2049 | 0x2122 | 0x2139 | 0x2194..=0x21AA | 0x231A..=0x23FF | 0x24C2
+        | 0x25AA..=0x27BF | 0x2934..=0x2935 | 0x2B05..=0x2B55 | 0x3030 | 0x303D | 0x3297 | 0x3299
+        | 0x1F000..=0x1FAFF)
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 4 + 16);
+    // The column is kept for tabs alone; text without one needn't be measured.
+    let tabs = text.contains('\t');
+    let mut column = 0;
+    for g in text.graphemes(true) {
+        let start = out.len();
+        if g == "\t" {
+            out.extend(std::iter::repeat_n(' ', TAB - column % TAB));
+        } else {
+            escape_grapheme(g, &mut out);
+        }
+        if tabs {
+            column += width(&out[start..]);
+        }
+    }
+    out
+}
+
+fn escape_grapheme(g: &str, out: &mut String) {
+    // A cluster without width would glue itself to the cell before it, a border for example.
+    let floating = cell_width(g) == 0;
+    // The last drawn character, unless something was spelled out since.
+    let mut base: Option<char> = None;
+    let mut marks = 0;
+    let mut chars = g.chars().peekable();
+    while let Some(c) = chars.next() {
+        let keep = match c {
+            '\0'..='\x1f' => {
+                out.extend(['^', char::from(c as u8 + 0x40)]);
+                continue;
+            }
+            '\x7f' => {
+                out.push_str("^?");
+                continue;
+            }
+            '\u{200D}' => base.is_some_and(is_emoji) && chars.peek().is_some_and(|n| is_emoji(*n)),
+            '\u{FE0E}' | '\u{FE0F}' => {
+                let keycap = |b: char| b.is_ascii_digit() || b == '#' || b == '*';
+                let before = out.chars().next_back() == base;
+                before
+                    && base.is_some_and(|b| {
+                        is_emoji(b) || (keycap(b) && chars.peek() == Some(&'\u{20E3}'))
+                    })
+            }
+            c if is_hidden(c) => false,
+            c if c.width() > Some(0) || matches!(c, '\u{FF9E}' | '\u{FF9F}') => {
+                (base, marks) = (Some(c), 0);
+                true
+            }
+            _ => {
+                marks += 1;
+                base.is_some() && marks <= MARKS && !floating
+            }
+        };
+        if keep {
+            out.push(c);
+        } else {
+            base = None;
+            let _ = write!(out, "<U+{:04X}>", c as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+    use ratatui::text::Span;
+    use ratatui::widgets::Widget;
+
+    #[test]
+    fn hostile_text_is_shown_not_obeyed() {
+        for (raw, want) in [
+            ("plain 障害報告 café", "plain 障害報告 café"),
+            ("\x1b]0;pwned\x07", "^[]0;pwned^G"),
+            ("a\x7fb\0", "a^?b^@"),
+            ("\u{9b}31m", "<U+009B>31m"),
+            ("abc\u{202e}txt.exe", "abc<U+202E>txt.exe"),
+            ("a\u{200b}b\u{feff}c\u{ad}d", "a<U+200B>b<U+FEFF>c<U+00AD>d"),
+            ("x\u{e0041}\u{2028}y", "x<U+E0041><U+2028>y"),
+            ("one\r\ntwo", "one^M^Jtwo"),
+            ("\u{301}start", "<U+0301>start"),
+            ("a\u{200d}b", "a<U+200D>b"),
+            ("漢\u{fe0f}", "漢<U+FE0F>"),
+        ] {
+            assert_eq!(visible(raw), want, "{raw:?}");
+        }
+        assert_eq!(visible_bytes(b"ok \x9b31m \xff \xe9\x9a"), "ok <0x9B>31m <0xFF> <0xE9><0x9A>");
+        assert_eq!(visible_lines("a\r\nb\tc\rd\n").collect::<Vec<_>>(), ["a", "b   c^Md", ""]);
+    }
+
+    #[test]
+    fn real_writing_is_left_alone() {
+        for s in ["👩‍👩‍👧 家族", "❤️ 1️⃣ 🏳️‍🌈 👍🏽", "ﾊﾞｸﾞ", "e\u{301}", "か\u{3099}", "한국어", "עברית"]
+        {
+            assert_eq!(visible(s), s);
+        }
+    }
+
+    #[test]
+    fn cutting_and_filling_count_cells() {
+        assert_eq!(truncate("障害報告", 8, "…"), "障害報告");
+        assert_eq!(truncate("障害報告", 7, "…"), "障害報…");
+        assert_eq!(truncate("障害報告", 6, "…"), "障害…");
+        assert_eq!(truncate("abc", 0, "…"), "");
+        assert_eq!(truncate("漢字", 1, "…"), "…");
+        assert_eq!(pad("障害", 6), "障害  ");
+        assert_eq!(pad("障害報", 5), "障害…");
+        assert_eq!(pad_left("12 s", 6), "  12 s");
+        // A wide character that doesn't fit leaves a cell, which is filled.
+        assert_eq!(width(&pad("a漢字", 3)), 3);
+    }
+
+    /// How many cells ratatui fills when it draws `text`.
+    fn drawn(text: &str) -> usize {
+        let area = Rect::new(0, 0, 2000, 1);
+        let mut buffer = Buffer::filled(area, ratatui::buffer::Cell::new("~"));
+        Span::raw(text).render(area, &mut buffer);
+        (0..2000).take_while(|x| buffer[(*x, 0)].symbol() != "~").count()
+    }
+
+    /// Text in which the troublesome is common.
+    fn nasty() -> impl Strategy<Value = String> {
+        let troublesome = prop::sample::select(
+            "\0\t\n\r\x1b\x07\x7f\u{80}\u{9b}\u{ad}\u{200b}\u{200c}\u{200d}\u{200e}\u{202e}\u{2066}\u{2028}\u{fe0f}\u{feff}\
+             \u{e0041}\u{301}\u{3099}\u{ff9e}ﾊ漢あ👩👧🏽❤1\u{20e3}🇯🇵لا\u{600}각ᄀ\u{1160}"
+                .chars()
+                .collect::<Vec<_>>(),
+        );
+        prop::collection::vec(
+            prop_oneof![4 => troublesome, 2 => any::<char>(), 2 => prop::char::range(' ', '}')],
+            0..40,
+        )
+        .prop_map(|cs| cs.into_iter().filter(|c| *c != '~').collect())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_comes_through(s in nasty()) {
+            let out = visible(&s);
+            prop_assert!(!out.contains(char::is_control), "{out:?}");
+            for (i, c) in out.char_indices() {
+                let emoji_part = matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+                    && out[..i].chars().next_back().is_some_and(|b| {
+                        is_emoji(b) || b.is_ascii_digit() || b == '\u{fe0f}' || b == '#' || b == '*' || b.width() == Some(0)
+                    });
+                prop_assert!(!is_hidden(c) || emoji_part, "{c:?} in {out:?}");
+            }
+        }
+
+        #[test]
+        fn twice_is_once(s in nasty()) {
+            let once = visible(&s).into_owned();
+            prop_assert_eq!(visible(&once).into_owned(), once.clone());
+            prop_assert_eq!(is_clean(&once) && matches!(visible(&once), Cow::Owned(_)), false);
+        }
+
+        #[test]
+        fn widths_are_what_is_drawn(s in nasty()) {
+            let out = visible(&s);
+            prop_assert_eq!(width(&out), drawn(&out), "{:?}", out);
+        }
+
+        #[test]
+        fn bytes_that_are_text_are_that_text(s in nasty(), b in prop::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(visible_bytes(s.as_bytes()), visible(&s));
+            prop_assert!(!visible_bytes(&b).contains(char::is_control));
+        }
+
+        #[test]
+        fn cuts_fit(s in nasty(), max in 0usize..30) {
+            let out = visible(&s);
+            let cut = truncate(&out, max, "…");
+            prop_assert!(width(&cut) <= max);
+            prop_assert_eq!(width(&out) <= max, cut == out);
+            prop_assert_eq!(width(&pad(&out, max)), max);
+            prop_assert_eq!(width(&pad_left(&out, max)), max);
+        }
+    }
+}

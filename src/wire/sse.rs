@@ -1,0 +1,190 @@
+//! Server-sent events, the whole grammar (WHATWG HTML, "Server-sent events", 9.2.6) at any chunking:
+//! CR, LF and CRLF, a byte order mark, comments, several data lines, id, retry, unknown fields.
+
+/// What the stream holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sse {
+    /// A dispatched event. `data` is its data lines joined with `\n`.
+    Event {
+        /// The event's name, `message` when none was given.
+        event: String,
+        /// The data.
+        data: Vec<u8>,
+        /// The last event id in force, if any was ever set.
+        id: Option<String>,
+    },
+    /// An event block with an id and no data: the server primes the stream for a resume.
+    Primed {
+        /// The id to resume from.
+        id: String,
+    },
+    /// A `retry:` field: how long to wait before a reconnect, in milliseconds.
+    Retry(u64),
+    /// A comment line: a keep-alive.
+    Comment,
+}
+
+/// A parser that takes chunks as they come.
+#[derive(Debug)]
+pub struct Parser {
+    line: Vec<u8>,
+    after_cr: bool,
+    at_start: bool,
+    data: Vec<u8>,
+    has_data: bool,
+    event: String,
+    id: Option<String>,
+    id_in_block: bool,
+    limit: usize,
+    cut: u64,
+}
+
+impl Parser {
+    /// A parser that keeps at most `limit` bytes of one event.
+    pub fn new(limit: usize) -> Parser {
+        Parser {
+            line: Vec::new(),
+            after_cr: false,
+            at_start: true,
+            data: Vec::new(),
+            has_data: false,
+            event: String::new(),
+            id: None,
+            id_in_block: false,
+            limit,
+            cut: 0,
+        }
+    }
+
+    /// Takes a chunk.
+    pub fn feed(&mut self, chunk: &[u8], mut out: impl FnMut(Sse)) {
+        for &b in chunk {
+            let was_cr = std::mem::take(&mut self.after_cr);
+            match b {
+                b'\n' if was_cr => {}
+                b'\n' | b'\r' => {
+                    self.after_cr = b == b'\r';
+                    self.end_line(&mut out);
+                }
+                _ if self.line.len() + self.data.len() < self.limit => self.line.push(b),
+                _ => self.cut += 1,
+            }
+        }
+    }
+
+    /// Bytes that were dropped because an event was over the limit.
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Bytes of an unfinished event at the end of the stream: by the grammar it is discarded, so it is
+    /// handed over as evidence, never as an event.
+    pub fn unfinished(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
+    fn end_line(&mut self, out: &mut impl FnMut(Sse)) {
+        let mut line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.at_start) && line.starts_with(b"\xef\xbb\xbf") {
+            line.drain(..3);
+        }
+        if line.is_empty() {
+            return self.dispatch(out);
+        }
+        if line[0] == b':' {
+            return out(Sse::Comment);
+        }
+        let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
+        let (field, rest) = line.split_at(colon);
+        let value = rest.get(1..).unwrap_or(b"");
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.event = String::from_utf8_lossy(value).into_owned(),
+            b"id" if !value.contains(&0) => {
+                self.id = Some(String::from_utf8_lossy(value).into_owned());
+                self.id_in_block = true;
+            }
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                if let Ok(ms) = String::from_utf8_lossy(value).parse() {
+                    out(Sse::Retry(ms));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn dispatch(&mut self, out: &mut impl FnMut(Sse)) {
+        let event = std::mem::take(&mut self.event);
+        let data = std::mem::take(&mut self.data);
+        let has_data = std::mem::take(&mut self.has_data);
+        let primed = std::mem::take(&mut self.id_in_block);
+        let id = self.id.clone().filter(|i| !i.is_empty());
+        if has_data && !data.is_empty() {
+            let event = if event.is_empty() { "message".into() } else { event };
+            out(Sse::Event { event, data, id });
+        } else if primed && let Some(id) = id {
+            out(Sse::Primed { id });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(chunks: &[&[u8]]) -> Vec<Sse> {
+        let (mut p, mut out) = (Parser::new(1 << 20), Vec::new());
+        for c in chunks {
+            p.feed(c, |e| out.push(e));
+        }
+        out
+    }
+
+    fn event(event: &str, data: &str, id: Option<&str>) -> Sse {
+        Sse::Event { event: event.into(), data: data.into(), id: id.map(Into::into) }
+    }
+
+    #[test]
+    fn the_whole_grammar() {
+        let s = "\u{feff}: hello\r\n:\r\n\r\nretry: 1500\r\nid\r\nfoo: bar\r\ndata:one\r\n\r\n\
+                 event: ping\ndata: not json\n\nid: 7\rdata: {\rdata:  \"a\"\rdata: }\r\r\
+                 id: 8\ndata:\n\ndata: unfinished";
+        assert_eq!(
+            parse(&[s.as_bytes()]),
+            [
+                Sse::Comment,
+                Sse::Comment,
+                Sse::Retry(1500),
+                event("message", "one", None),
+                event("ping", "not json", None),
+                event("message", "{\n \"a\"\n}", Some("7")),
+                Sse::Primed { id: "8".into() },
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_events(
+            parts in proptest::collection::vec(prop_oneof![
+                Just("data: x\n"), Just("data:é日\r\n"), Just("\r"), Just("\n"), Just("\r\n"), Just("id: 1\n"), Just(":c\r"), Just("event: e\n"), Just("retry: 10\n")], 0..30),
+            cuts in proptest::collection::vec(0usize..300, 0..10)) {
+            let data = parts.concat().into_bytes();
+            let mut at: Vec<usize> = cuts.into_iter().map(|c| c.min(data.len())).collect();
+            at.sort_unstable();
+            let mut chunks = Vec::new();
+            let mut from = 0;
+            for c in at { chunks.push(&data[from..c]); from = c; }
+            chunks.push(&data[from..]);
+            prop_assert_eq!(parse(&chunks), parse(&[&data]));
+        }
+    }
+}
