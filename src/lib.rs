@@ -9,6 +9,7 @@ pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
+pub mod model;
 pub mod serve;
 pub mod text;
 pub mod time;

@@ -9,4 +9,7 @@ mod screens;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
+mod ledger_live;
+mod ledger_read;
+mod model;
 mod support;

@@ -1,0 +1,214 @@
+//! Lines and counts: what a list of requests shows, and the facts of the top line as one sentence.
+
+use crate::journal::Call;
+use crate::json::raw;
+use crate::judge::{Facts, Finding, Judged, State, Strength, conclude};
+use crate::ledger::Row;
+use crate::time::Time;
+use std::collections::BTreeMap;
+
+/// One request in a list. A request that has calls and no row gets a row of its own with `rowid` 0 and the
+/// state `NoRow`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// As stored.
+    pub row: Row,
+    /// As judged.
+    pub judged: Judged,
+    /// What is concluded.
+    pub finding: Finding,
+    /// What it is about; empty when nothing says so. Foreign text.
+    pub label: String,
+}
+
+impl Line {
+    /// From the facts of one request.
+    pub fn new(facts: &Facts, now: Time) -> Line {
+        let finding = conclude(facts, now);
+        let row = facts
+            .row
+            .clone()
+            .unwrap_or_else(|| Row { request_id: facts.request_id.clone(), ..Row::default() });
+        let judged = facts.judged.clone().unwrap_or_else(no_row);
+        Line { label: label(&row, &facts.calls), judged, finding, row }
+    }
+
+    /// The verdicts for JSON: `suspect_duplicate`.
+    pub fn verdict_words(&self) -> Vec<String> {
+        self.finding.verdicts.iter().map(|v| v.json()).collect()
+    }
+
+    /// Seconds since the claim; negative when it lies in the future.
+    pub fn age_s(&self, now: Time) -> Option<f64> {
+        Some(self.row.claimed_at?.age_at(now))
+    }
+}
+
+fn no_row() -> Judged {
+    Judged {
+        state: State::NoRow,
+        strength: Strength::Stored,
+        why: "the ledger has no such row".into(),
+        judge_again_at: None,
+        takeover_since: None,
+        takeover_limit_s: None,
+        skew_s: None,
+    }
+}
+
+/// What a request is about: its effect's label, else the title in its result, else one among the arguments
+/// of a call.
+pub fn label(row: &Row, calls: &[Call]) -> String {
+    let of_effect = row.effects.iter().map(|e| e.label.clone()).find(|l| !l.is_empty());
+    let of_result = || row.result.as_deref().and_then(title);
+    let of_call = || calls.iter().rev().find_map(|c| title(c.args.as_deref()?));
+    of_effect.or_else(of_result).or_else(of_call).unwrap_or_default()
+}
+
+/// Names under which things say what they are about, in this order.
+const TITLES: [&str; 5] = ["title", "subject", "name", "summary", "label"];
+
+fn title(object: &str) -> Option<String> {
+    let members = raw::members(object)?;
+    TITLES.iter().find_map(|key| {
+        let value =
+            members.iter().rev().find(|(k, _)| k == key).and_then(|(_, v)| raw::as_str(v))?;
+        (!value.trim().is_empty()).then_some(value)
+    })
+}
+
+/// The facts of the top line, as of one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counts {
+    /// Requests by judged state.
+    pub states: BTreeMap<State, u64>,
+    /// Rows in all.
+    pub rows: u64,
+    /// Effects in all; `None` where the ledger has no effects table.
+    pub effects: Option<u64>,
+    /// What an effect is called, plural: the table's name.
+    pub effects_noun: String,
+    /// Groups of requests with the same arguments hash.
+    pub suspect_pairs: u64,
+    /// Requests with more than one effect.
+    pub duplicates: u64,
+    /// When the ledger was read.
+    pub as_of: Time,
+    /// All rows were read; otherwise the numbers are what could be read.
+    pub complete: bool,
+}
+
+impl Counts {
+    /// `7 requests · 5 done · 2 abandoned · 5 tickets · 1 suspect pair`. May hold foreign text (an
+    /// unmapped status, a table's name).
+    pub fn headline(&self) -> String {
+        let requests = if self.rows == 1 { "request" } else { "requests" };
+        let least = if self.complete { "" } else { "at least " };
+        let mut parts = vec![format!("{least}{} {requests}", self.rows)];
+        // Done first, then what is not finished.
+        let done = self.states.get(&State::Done).map(|n| (&State::Done, n));
+        let rest = self.states.iter().filter(|(s, _)| **s != State::Done);
+        for (state, n) in done.into_iter().chain(rest).filter(|(_, n)| **n > 0) {
+            parts.push(format!("{n} {}", state.word()));
+        }
+        if let Some(n) = self.effects {
+            parts.push(format!("{n} {}", noun(&self.effects_noun, n)));
+        }
+        for (n, one) in [(self.suspect_pairs, "suspect pair"), (self.duplicates, "duplicate")] {
+            if n > 0 {
+                parts.push(format!("{n} {one}{}", if n == 1 { "" } else { "s" }));
+            }
+        }
+        parts.join(" · ")
+    }
+
+    /// Whether anything asks for a person's eyes.
+    pub fn clean(&self) -> bool {
+        let unfinished = self.states.iter().any(|(s, n)| *s != State::Done && *n > 0);
+        !unfinished && self.suspect_pairs == 0 && self.duplicates == 0 && self.complete
+    }
+}
+
+fn noun(plural: &str, n: u64) -> &str {
+    let plural = if plural.is_empty() { "effects" } else { plural };
+    match plural.strip_suffix('s') {
+        Some(one) if n == 1 => one,
+        _ => plural,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::testing::{call, effect, row, t};
+    use crate::judge::{LedgerView, Verdict};
+
+    fn night() -> Counts {
+        Counts {
+            states: [(State::Done, 5), (State::Abandoned, 2)].into(),
+            rows: 7,
+            effects: Some(5),
+            effects_noun: "tickets".into(),
+            suspect_pairs: 1,
+            complete: true,
+            ..Counts::default()
+        }
+    }
+
+    #[test]
+    fn the_headline_is_one_sentence_of_facts() {
+        assert_eq!(
+            night().headline(),
+            "7 requests · 5 done · 2 abandoned · 5 tickets · 1 suspect pair"
+        );
+        assert!(!night().clean());
+        let one = Counts {
+            states: [(State::Done, 1), (State::Running, 0)].into(),
+            rows: 1,
+            effects: Some(1),
+            suspect_pairs: 0,
+            ..night()
+        };
+        assert_eq!(one.headline(), "1 request · 1 done · 1 ticket");
+        assert!(one.clean());
+        let odd = Counts { effects: None, duplicates: 2, complete: false, ..night() };
+        assert_eq!(
+            odd.headline(),
+            "at least 7 requests · 5 done · 2 abandoned · 1 suspect pair · 2 duplicates"
+        );
+    }
+
+    #[test]
+    fn a_label_comes_from_the_effect_then_the_result_then_the_call() {
+        let mut c = call("r", 1, 1.0);
+        c.args = Some(r#"{"request_id":"r","title":"from the call"}"#.into());
+        let bare = row("r", "running", "A", 1.0);
+        assert_eq!(label(&bare, &[]), "");
+        assert_eq!(label(&bare, std::slice::from_ref(&c)), "from the call");
+        let result =
+            Row { result: Some(r#"{"ticket_id": "T-1", "title": "障害報告"}"#.into()), ..bare };
+        assert_eq!(label(&result, std::slice::from_ref(&c)), "障害報告");
+        let full = Row { effects: vec![effect("r", "on the ticket")], ..result };
+        assert_eq!(label(&full, &[c]), "on the ticket");
+    }
+
+    #[test]
+    fn a_request_without_a_row_has_a_line_too() {
+        let f = Facts {
+            request_id: "r".into(),
+            ledger: LedgerView::Read(t(9.0)),
+            calls: vec![call("r", 1, 8.0)],
+            ..Facts::default()
+        };
+        let line = Line::new(&f, t(9.0));
+        assert_eq!(
+            (line.row.request_id.as_str(), line.row.rowid, line.judged.state.word()),
+            ("r", 0, "unknown")
+        );
+        assert_eq!(
+            (line.finding.verdicts.as_slice(), line.age_s(t(9.0))),
+            (&[Verdict::InFlight][..], None)
+        );
+        assert_eq!(line.verdict_words(), ["in_flight"]);
+    }
+}
