@@ -102,9 +102,10 @@ impl Reader<'_> {
         Ok(found.map(|(id, places)| (id, places.len() as u64)).collect())
     }
 
-    /// Effects whose request_id has no row, at most `limit`.
+    /// Effects whose request_id has no row, at most `limit`. None where a damaged file has lost rows.
     pub fn effects_without_request(&self, limit: usize) -> Result<Loose, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(Loose::default()) };
+        let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
+        let Some(e) = effects else { return Ok(Loose::default()) };
         let r = &self.schema().requests;
         let (pos, id) = (&e.source.pos, quoted(&r.id));
         let on = format!("{} AS r ON r.{id} = e.{}", r.source.from, quoted(&e.request_id));
@@ -132,10 +133,11 @@ impl Reader<'_> {
         Ok(out)
     }
 
-    /// Done requests without an effect, newest first, at most `limit`. None where there is no effects
-    /// table.
+    /// Done requests without an effect, newest first, at most `limit`. None where
+    /// [`Reader::has_effects_table`] says no.
     pub fn done_without_effect(&self, limit: usize) -> Result<Vec<Row>, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(Vec::new()) };
+        let effects = self.schema().effects.as_ref().filter(|_| self.has_effects_table());
+        let Some(e) = effects else { return Ok(Vec::new()) };
         let r = &self.schema().requests;
         let (pos, rid) = (&r.source.pos, quoted(&e.request_id));
         let sql = format!(

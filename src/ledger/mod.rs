@@ -1,10 +1,14 @@
 //! The server's ledger, read without a trace. Nothing here ever writes to it or judges it.
 //!
-//! `thread` owns the handle and the one thread that opens the file, `open` decides how, `schema` finds the
-//! tables, `reader`, `survey` and `checks` ask, `salvage` reads what damage has left, `stamp` sees changes.
+//! `thread` owns the handle and the one thread that opens the file; `open` decides how, with `header` and
+//! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `salvage` reads what
+//! damage has left; `stamp` sees changes.
 
 pub mod checks;
+mod copy;
+mod effects;
 pub mod hash;
+mod header;
 mod open;
 pub mod reader;
 pub mod row;

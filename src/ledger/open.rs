@@ -3,6 +3,8 @@
 //! Decides by the header and by what lies beside the file, opens one short connection, and can tell
 //! afterwards whether what it gave was true. Writes to nothing but private copies in its own folders.
 
+use super::copy::PrivateCopy;
+use super::header::{Header, uri};
 use super::stamp::{Stamp, TICK, beside, real};
 use super::trouble::{LedgerError, Trouble};
 use rusqlite::config::DbConfig;
@@ -10,10 +12,10 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,12 +69,6 @@ impl Opened {
     }
 }
 
-/// A copy of ledger, `-wal` and `-journal` in a folder of mode 0700 that goes with it.
-pub(super) struct PrivateCopy {
-    of: Stamp,
-    folder: tempfile::TempDir,
-}
-
 /// What one reading thread keeps between reads.
 pub(super) struct Opener {
     pub path: PathBuf,
@@ -88,15 +84,15 @@ enum Way {
 }
 
 impl Opener {
-    fn error(&self, trouble: Trouble) -> LedgerError {
+    pub(super) fn error(&self, trouble: Trouble) -> LedgerError {
         LedgerError::new(&self.path, trouble)
     }
 
-    fn sqlite(&self, e: &rusqlite::Error) -> LedgerError {
+    pub(super) fn sqlite(&self, e: &rusqlite::Error) -> LedgerError {
         LedgerError::from_sqlite(&self.path, e)
     }
 
-    fn io(&self, e: &std::io::Error) -> LedgerError {
+    pub(super) fn io(&self, e: &std::io::Error) -> LedgerError {
         self.error(match e.kind() {
             ErrorKind::NotFound => Trouble::Missing,
             ErrorKind::PermissionDenied => Trouble::NotReadable,
@@ -195,7 +191,7 @@ impl Opener {
     }
 
     /// A read lock on the whole file, `false` where the file system has none.
-    fn lock(&self, file: &File, deadline: Instant) -> Result<bool, LedgerError> {
+    pub(super) fn lock(&self, file: &File, deadline: Instant) -> Result<bool, LedgerError> {
         let until = deadline.min(Instant::now() + BUSY);
         loop {
             match fcntl_lock(file, FlockOperation::NonBlockingLockShared) {
@@ -269,7 +265,7 @@ impl Opener {
 
     /// Opens and starts the read transaction. A file shorter than its header says is refused by SQLite
     /// as a whole; with a writable schema (of a read-only connection) it gives what there is.
-    fn begin(
+    pub(super) fn begin(
         &self,
         file: &Path,
         how: &str,
@@ -312,75 +308,10 @@ impl Opener {
         conn.progress_handler(1000, Some(stop))?;
         Ok(conn)
     }
-
-    fn private_copy(
-        &mut self,
-        real: &Path,
-        why: String,
-        needs: Option<u64>,
-        deadline: Instant,
-    ) -> Result<Opened, LedgerError> {
-        let now = Stamp::of(real);
-        let copy = match self.copy.take() {
-            Some(copy) if copy.of == now.files() && !now.is_fresh() => copy,
-            _ => self.make_copy(real, deadline)?,
-        };
-        let file = copy.folder.path().join("ledger.db");
-        let stamp = Stamp { folder: now.folder, ..copy.of };
-        self.copy = Some(copy);
-        let begun = self.begin(&file, "mode=rw", needs, deadline).map_err(|e| self.sqlite(&e))?;
-        let mut opened = opened(begun, Mode::PrivateCopy, real, stamp, None);
-        opened.infos.push(why);
-        Ok(opened)
-    }
-
-    fn make_copy(&self, real: &Path, deadline: Instant) -> Result<PrivateCopy, LedgerError> {
-        let no_copy = |e: std::io::Error| self.error(Trouble::NoCopy(e.to_string()));
-        let until = deadline.min(Instant::now() + PATIENCE);
-        while Instant::now() < until {
-            // Taken anew each time: closing a connection of ours has dropped it.
-            let file = File::open(real).map_err(|e| self.io(&e))?;
-            self.lock(&file, deadline)?;
-            let before = Stamp::of(real).files();
-            if before.is_fresh() {
-                drop(file);
-                sleep(TICK);
-                continue;
-            }
-            let folder = tempfile::Builder::new()
-                .prefix("redial-ledger-")
-                .permissions(Permissions::from_mode(0o700))
-                .tempdir()
-                .map_err(no_copy)?;
-            for suffix in ["", "-wal", "-journal"] {
-                let to = folder.path().join(format!("ledger.db{suffix}"));
-                let copied = if suffix.is_empty() {
-                    // Not by name: closing a second handle would drop the lock.
-                    File::create(&to).and_then(|mut to| std::io::copy(&mut &file, &mut to))
-                } else {
-                    fs::copy(beside(real, suffix), &to)
-                };
-                match copied {
-                    // The copy of a read-only file would be read-only too.
-                    Ok(_) => {
-                        fs::set_permissions(&to, Permissions::from_mode(0o600)).map_err(no_copy)?
-                    }
-                    Err(e) if e.kind() == ErrorKind::NotFound && !suffix.is_empty() => {}
-                    Err(e) => {
-                        let what = format!("{}: {e}", beside(&self.path, suffix).display());
-                        return Err(self.error(Trouble::NoCopy(what)));
-                    }
-                }
-            }
-            if Stamp::of(real).files() == before {
-                return Ok(PrivateCopy { of: before, folder });
-            }
-        }
-        Err(self.error(Trouble::Restless))
-    }
 }
 
-struct Begun {
+/// A connection in its read transaction.
+pub(super) struct Begun {
     conn: Connection,
     half_copied: Option<(u64, u64)>,
 }
@@ -389,7 +320,13 @@ fn go(begun: Begun, mode: Mode, real: &Path, stamp: Stamp, lock: Option<File>) -
     Way::Go(Box::new(opened(begun, mode, real, stamp, lock)))
 }
 
-fn opened(begun: Begun, mode: Mode, real: &Path, stamp: Stamp, lock: Option<File>) -> Opened {
+pub(super) fn opened(
+    begun: Begun,
+    mode: Mode,
+    real: &Path,
+    stamp: Stamp,
+    lock: Option<File>,
+) -> Opened {
     Opened {
         conn: begun.conn,
         mode,
@@ -400,37 +337,6 @@ fn opened(begun: Begun, mode: Mode, real: &Path, stamp: Stamp, lock: Option<File
         stamp,
         real: real.to_owned(),
         _lock: lock,
-    }
-}
-
-/// The fields of a SQLite header that matter here (sqlite.org/fileformat2.html, section 1.3).
-struct Header {
-    /// Byte 18 or 19 is 2.
-    wal: bool,
-    page_size: u64,
-    /// Pages the file should have, where the header vouches for it.
-    pages: Option<u64>,
-}
-
-impl Header {
-    fn parse(bytes: &[u8]) -> Option<Header> {
-        if bytes.len() < 100 || !bytes.starts_with(b"SQLite format 3\0") {
-            return None;
-        }
-        let u16_at =
-            |at: usize| bytes.get(at..at + 2).map(|b| (u64::from(b[0]) << 8) | u64::from(b[1]));
-        let u32_at = |at: usize| Some(u16_at(at)? << 16 | u16_at(at + 2)?);
-        let page_size = match u16_at(16)? {
-            1 => 65536,
-            n => n,
-        };
-        let vouched = u32_at(24) == u32_at(92);
-        let wal = bytes.get(18) == Some(&2) || bytes.get(19) == Some(&2);
-        Some(Header { wal, page_size, pages: u32_at(28).filter(|_| vouched) })
-    }
-
-    fn should_have(&self) -> Option<u64> {
-        self.pages.map(|n| n * self.page_size)
     }
 }
 
@@ -458,49 +364,4 @@ fn no_shm(path: &Path) -> String {
     format!(
         "reading beside {name}-wal needs a {name}-shm that this user can't make here: read from a private copy"
     )
-}
-
-/// SQLite's URI of a file; every unusual byte is escaped, so a name can't add parameters.
-fn uri(file: &Path, parameters: &str) -> String {
-    let mut out = String::from("file:");
-    for &b in file.as_os_str().as_bytes() {
-        match b {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
-                out.push(char::from(b));
-            }
-            b => out.push_str(&format!("%{b:02X}")),
-        }
-    }
-    out.push('?');
-    out.push_str(parameters);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_cannot_add_parameters() {
-        assert_eq!(
-            uri(Path::new("/a b/x?mode=rw#%.db"), "mode=ro"),
-            "file:/a%20b/x%3Fmode%3Drw%23%25.db?mode=ro"
-        );
-    }
-
-    #[test]
-    fn headers_say_the_mode_and_the_size() {
-        let mut h = b"SQLite format 3\0".to_vec();
-        h.resize(100, 0);
-        h[16] = 0x10;
-        h[18] = 2;
-        h[19] = 2;
-        h[31] = 6;
-        let parsed = Header::parse(&h).unwrap();
-        assert!(parsed.wal);
-        assert_eq!(parsed.should_have(), Some(6 * 4096));
-        h[27] = 1;
-        assert_eq!(Header::parse(&h).unwrap().should_have(), None, "an old writer kept no size");
-        assert!(Header::parse(&h[..99]).is_none());
-    }
 }

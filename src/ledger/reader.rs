@@ -4,12 +4,11 @@
 //! window costs its own length. Judges nothing.
 
 use super::open::{Mode, Opened};
-use super::row::{Effect, Row};
+use super::row::Row;
 use super::schema::{NoSchema, Schema, Source, column, quoted};
 use super::stamp::Stamp;
 use super::trouble::{LedgerError, Trouble};
 use super::value;
-use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params_from_iter};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,7 +20,7 @@ const PIECE: Duration = Duration::from_millis(5);
 /// Rows of such a ledger looked at in one statement: well under [`PIECE`].
 const PIECE_ROWS: i64 = 2000;
 /// Most values bound at once.
-const IDS_AT_ONCE: usize = 500;
+pub(super) const IDS_AT_ONCE: usize = 500;
 
 /// How a look was made, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +50,8 @@ pub struct Reader<'c> {
     schema: Schema,
     how: RefCell<How>,
     damaged: Cell<bool>,
+    /// At least so many requests and effects could not be read.
+    lost: Cell<(u64, u64)>,
     /// When the read lock was taken, where it must not be held for long.
     locked_at: Cell<Option<Instant>>,
     version: Cell<i64>,
@@ -85,6 +86,7 @@ impl<'c> Reader<'c> {
             schema,
             how: RefCell::new(how),
             damaged: Cell::new(false),
+            lost: Cell::new((0, 0)),
             locked_at: Cell::new(in_pieces.then(Instant::now)),
             version: Cell::new(0),
         };
@@ -102,9 +104,15 @@ impl<'c> Reader<'c> {
         &self.schema
     }
 
-    /// There is an effects table, so that a done request without an effect means something.
+    /// There is an effects table and all of it can be read, so that a done request without an effect
+    /// means something.
     pub fn has_effects_table(&self) -> bool {
-        self.schema.effects.is_some()
+        self.schema.effects.is_some() && self.lost.get().1 == 0
+    }
+
+    /// Every request can be read, so that one that isn't found isn't there.
+    pub(super) fn has_all_requests(&self) -> bool {
+        self.lost.get().0 == 0
     }
 
     /// What effects are called here: the table's name, e.g. `tickets`.
@@ -112,7 +120,8 @@ impl<'c> Reader<'c> {
         self.schema.effects.as_ref().map_or("effects", |e| &e.table)
     }
 
-    /// The row of a request with its effects; the newest one where a table has several.
+    /// The row of a request with its effects; the newest one where a table has several. An error where
+    /// the row may be among those that a damaged file has lost: that is not "no row".
     pub fn row(&self, request_id: &str) -> Result<Option<Row>, LedgerError> {
         self.breathe()?;
         let r = &self.schema.requests;
@@ -127,6 +136,11 @@ impl<'c> Reader<'c> {
         let mut rows = self.query(&sql, params_from_iter(ids), row)?;
         rows.retain(|row| row.request_id == request_id);
         rows.truncate(1);
+        if rows.is_empty() && !self.has_all_requests() {
+            let lost =
+                Trouble::RowLost { request_id: request_id.to_owned(), rows: self.lost.get().0 };
+            return Err(LedgerError::new(self.path, lost));
+        }
         self.add_effects(&mut rows)?;
         Ok(rows.pop())
     }
@@ -179,54 +193,6 @@ impl<'c> Reader<'c> {
         Ok(places.iter().filter_map(|p| found.remove(p)).collect())
     }
 
-    /// The effects that carry this request_id, oldest first, whether it has a row or not.
-    pub fn effects_of(&self, request_id: &str) -> Result<Vec<Effect>, LedgerError> {
-        self.breathe()?;
-        self.effects_of_all(&[request_id])
-    }
-
-    /// How many effects there are.
-    pub fn effects_total(&self) -> Result<u64, LedgerError> {
-        let Some(e) = &self.schema.effects else { return Ok(0) };
-        self.breathe()?;
-        let sql = format!("SELECT count(*) FROM {}", quoted(&e.table));
-        let n: Vec<i64> = self.query(&sql, (), |r| r.get(0))?;
-        Ok(n.first().map_or(0, |n| n.unsigned_abs()))
-    }
-
-    fn add_effects(&self, rows: &mut [Row]) -> Result<(), LedgerError> {
-        for chunk in rows.chunks_mut(IDS_AT_ONCE / 4) {
-            let ids: Vec<&str> = chunk.iter().map(|r| r.request_id.as_str()).collect();
-            let mut by_id: HashMap<String, Vec<Effect>> = HashMap::new();
-            for effect in self.effects_of_all(&ids)? {
-                by_id
-                    .entry(effect.request_id.clone().unwrap_or_default())
-                    .or_default()
-                    .push(effect);
-            }
-            for row in chunk {
-                row.effects = by_id.remove(&row.request_id).unwrap_or_default();
-            }
-        }
-        Ok(())
-    }
-
-    /// No [`Reader::breathe`] in here: rows and their effects must come from one state.
-    fn effects_of_all(&self, ids: &[&str]) -> Result<Vec<Effect>, LedgerError> {
-        let Some(e) = &self.schema.effects else { return Ok(Vec::new()) };
-        let values: Vec<Value> = ids.iter().flat_map(|id| value::candidates(id)).collect();
-        let sql = format!(
-            "{} WHERE e.{} IN ({}) ORDER BY e.{}",
-            self.select_effects(),
-            quoted(&e.request_id),
-            marks(values.len()),
-            e.source.pos
-        );
-        let mut effects = self.query(&sql, params_from_iter(values), |r| self.effect(r))?;
-        effects.retain(|x| x.request_id.as_deref().is_some_and(|id| ids.contains(&id)));
-        Ok(effects)
-    }
-
     /// `SELECT … FROM requests AS r`, read by [`row`].
     pub(super) fn select_rows(&self) -> String {
         let r = &self.schema.requests;
@@ -241,30 +207,6 @@ impl<'c> Reader<'c> {
         ];
         let columns = columns.map(|c| column("r", c.map(String::as_str))).join(", ");
         format!("SELECT r.{}, {columns} FROM {} AS r", r.source.pos, r.source.from)
-    }
-
-    /// `SELECT … FROM effects AS e`, read by [`Reader::effect`].
-    pub(super) fn select_effects(&self) -> String {
-        let Some(e) = &self.schema.effects else { return String::new() };
-        let mut columns = vec![&e.key, &e.request_id, &e.label];
-        columns.extend(&e.others);
-        let columns: Vec<_> = columns.into_iter().map(|c| column("e", Some(c))).collect();
-        format!("SELECT e.{}, {} FROM {} AS e", e.source.pos, columns.join(", "), e.source.from)
-    }
-
-    pub(super) fn effect(&self, r: &rusqlite::Row<'_>) -> rusqlite::Result<Effect> {
-        let others = self.schema.effects.as_ref().map_or(&[][..], |e| &e.others);
-        let columns = others
-            .iter()
-            .enumerate()
-            .map(|(i, name)| Ok((name.clone(), value::json(r.get_ref(i + 4)?))));
-        Ok(Effect {
-            rowid: r.get(0)?,
-            key: value::text(r.get_ref(1)?).unwrap_or_default(),
-            request_id: value::text(r.get_ref(2)?),
-            label: value::text(r.get_ref(3)?).unwrap_or_default(),
-            columns: columns.collect::<rusqlite::Result<_>>()?,
-        })
     }
 
     pub(super) fn query<T, P: Params>(
@@ -298,7 +240,8 @@ impl<'c> Reader<'c> {
     }
 
     /// Tells that rows were lost, in words.
-    pub(super) fn lost(&self, requests: u64, effects: u64) {
+    pub(super) fn set_lost(&self, requests: u64, effects: u64) {
+        self.lost.set((requests, effects));
         let mut how = self.how.borrow_mut();
         how.unreadable = requests + effects;
         for (n, table) in [(requests, &*self.schema.requests.table), (effects, self.effects_noun())]
@@ -383,7 +326,7 @@ pub(super) fn row(r: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
 }
 
 /// `?, ?, ?`
-fn marks(n: usize) -> String {
+pub(super) fn marks(n: usize) -> String {
     vec!["?"; n].join(", ")
 }
 

@@ -51,6 +51,7 @@ impl Ledger {
             salvage: None,
             locked_since: None,
             last: None,
+            seen: None,
         };
         let told = changes.clone();
         // Where no thread can be had, the questions' channel is closed and every read says so.
@@ -104,8 +105,13 @@ impl Ledger {
     /// A number that grows when the files change, looked at every 50 ms while a receiver lives.
     pub fn watch(&self) -> watch::Receiver<u64> {
         let receiver = self.inner.changes.subscribe();
-        // Wakes the thread, which sleeps while nobody watches. A closed one shows at the next read.
-        let _ = self.ask(Box::new(|_| {}));
+        // From now on no change is missed, even if the thread is busy. Also wakes it: it sleeps while
+        // nobody watches. A closed one shows at the next read.
+        let now = self.stamp();
+        let fresh = now.is_fresh();
+        let _ = self.ask(Box::new(move |worker| {
+            worker.seen.get_or_insert((now, fresh));
+        }));
         receiver
     }
 
@@ -133,10 +139,9 @@ impl Drop for Inner {
 }
 
 fn work(mut worker: Worker, asked: &Receiver<Question>, changes: &watch::Sender<u64>) {
-    let mut seen: Option<(Stamp, bool)> = None;
     loop {
         let question = if changes.receiver_count() == 0 {
-            seen = None;
+            worker.seen = None;
             asked.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
             asked.recv_timeout(LOOK_EVERY)
@@ -147,10 +152,10 @@ fn work(mut worker: Worker, asked: &Receiver<Question>, changes: &watch::Sender<
                 let now = Stamp::of(&worker.opener.path);
                 let fresh = now.is_fresh();
                 // After a fresh stamp the same stamp may stand for a later state: told once more.
-                if seen.is_some_and(|(last, was_fresh)| last != now || was_fresh) {
+                if worker.seen.is_some_and(|(last, was_fresh)| last != now || was_fresh) {
                     changes.send_modify(|n| *n += 1);
                 }
-                seen = Some((now, fresh));
+                worker.seen = Some((now, fresh));
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -163,6 +168,8 @@ struct Worker {
     locked_since: Option<Instant>,
     /// Which file it was at the last good read, and its size.
     last: Option<Stamp>,
+    /// What the last look for watchers found, and whether it was fresh.
+    seen: Option<(Stamp, bool)>,
 }
 
 /// By device and inode.
@@ -236,7 +243,8 @@ impl Worker {
             return Err(LedgerError::new(&path, Trouble::Closed));
         }
         match (result, opened.half_copied) {
-            (Err(LedgerError { trouble: Trouble::Damaged(_), .. }), Some((has, needs))) => {
+            // What is missing explains whatever was found.
+            (Err(e), Some((has, needs))) if e.is_about_content() => {
                 Err(LedgerError::new(&path, Trouble::HalfCopied { has, needs }))
             }
             (result, _) => result.map(Some),
@@ -260,7 +268,7 @@ impl Worker {
             return Err(LedgerError::new(&path, Trouble::Restless));
         };
         let reader = Reader::new(&salvage.conn, &path, opened)?;
-        reader.lost(salvage.requests_lost, salvage.effects_lost);
+        reader.set_lost(salvage.requests_lost, salvage.effects_lost);
         job(&reader)
     }
 

@@ -61,6 +61,13 @@ pub enum Trouble {
         /// Bytes there should be.
         needs: u64,
     },
+    /// It is damaged, and this request is not among the rows that can be read; it may be among the others.
+    RowLost {
+        /// The request asked for.
+        request_id: String,
+        /// At least so many rows could not be read.
+        rows: u64,
+    },
     /// Its structure is broken and nothing could be read.
     Damaged(String),
     /// The read was given up.
@@ -110,6 +117,12 @@ impl LedgerError {
         matches!(self.trouble, Trouble::Damaged(_))
     }
 
+    /// Whether it comes from what the file holds.
+    pub(crate) fn is_about_content(&self) -> bool {
+        let t = &self.trouble;
+        matches!(t, Trouble::Damaged(_) | Trouble::NoTables | Trouble::Foreign { .. })
+    }
+
     /// What to do about it.
     fn hint(&self) -> String {
         let name = self.name();
@@ -139,7 +152,7 @@ impl LedgerError {
             Trouble::HalfCopied { .. } => {
                 format!("copy it again, together with {name}-wal if there is one")
             }
-            Trouble::Damaged(_) => {
+            Trouble::Damaged(_) | Trouble::RowLost { .. } => {
                 "keep this file as it is, and work on a copy (sqlite3 copy.db .recover)".into()
             }
             Trouble::TooSlow { .. } => "try again when the disk is quieter".into(),
@@ -197,6 +210,10 @@ impl fmt::Display for LedgerError {
             Trouble::HalfCopied { has, needs } => write!(
                 f,
                 "{path} has {has} bytes and should have {needs}: a copy that broke off; nothing in it could be read"
+            ),
+            Trouble::RowLost { request_id, rows } => write!(
+                f,
+                "{path} is damaged: {request_id} is not among the rows that can be read, and may be among those that could not (at least {rows})"
             ),
             Trouble::Damaged(why) => {
                 write!(f, "{path} is damaged and nothing in it could be read ({why})")
