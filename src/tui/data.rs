@@ -1,27 +1,9 @@
 //! What the screen is fed with, and what it asks for: plain values between the pure update and whoever
 //! does the work. No IO, no clock; foreign text in here is still raw.
 
-use crate::judge::{Finding, HashCheck, Judged, Pairing};
-use crate::ledger::Row;
+use crate::judge::{HashCheck, Pairing};
+pub use crate::model::Line;
 use crate::time::Time;
-
-/// One request as the list shows it. A request that has calls and no row has `rowid` 0 and the state
-/// `NoRow`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    pub row: Row,
-    pub judged: Judged,
-    pub finding: Finding,
-    /// What it is about (an effect's label, a title among the arguments), empty when nothing says so.
-    pub label: String,
-}
-
-impl Line {
-    /// Its identity on the screen.
-    pub fn id(&self) -> &str {
-        &self.row.request_id
-    }
-}
 
 /// The facts of the top line.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -135,11 +117,13 @@ pub struct Gate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub tool: String,
-    /// The exact arguments; `None` when nobody knows them.
-    pub args: Option<String>,
-    /// Where they come from: `seen on the wire`, `made from the ticket`.
+    /// The exact arguments; where nobody knows them, only the request_id.
+    pub args: String,
+    /// They are known; otherwise a person has to give them.
+    pub known: bool,
+    /// Where they come from, or why they aren't known.
     pub source: String,
-    /// The judgement on `args` (on `{}` where they aren't known).
+    /// The judgement on `args`.
     pub check: Check,
     /// Lines for the dialog: the row, the last look-up, what a repeat would do.
     pub situation: Vec<String>,

@@ -89,13 +89,13 @@ impl Dialog {
 }
 
 impl Review {
-    /// From a plan. Where the arguments aren't known the area holds `{}` and has the keys.
+    /// From a plan. Where the arguments aren't known the area has the keys.
     pub fn new(plan: Plan) -> Review {
-        let shown = text::visible_json(plan.args.as_deref().unwrap_or("{}")).into_owned();
+        let shown = text::visible_json(&plan.args).into_owned();
         let mut args = TextArea::new(shown.split('\n').map(str::to_owned).collect());
         args.set_wrap_mode(WrapMode::WordOrGlyph);
         args.move_cursor(CursorMove::End);
-        let editing = plan.args.is_none();
+        let editing = !plan.known;
         let check = Some(plan.check.clone());
         Review { plan, args, shown, check, editing, typed: String::new() }
     }
@@ -103,10 +103,7 @@ impl Review {
     /// The arguments as they would be sent: the known bytes while nobody has touched them.
     pub fn args_text(&self) -> String {
         let now = self.args.lines().join("\n");
-        match &self.plan.args {
-            Some(bytes) if now == self.shown => bytes.clone(),
-            _ => now,
-        }
+        if now == self.shown { self.plan.args.clone() } else { now }
     }
 
     /// A person has changed them.

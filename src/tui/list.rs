@@ -156,6 +156,13 @@ impl Requests {
         Some(self.ask(Anchor::Newest))
     }
 
+    /// A question can't be answered now. The next change asks again.
+    pub fn give_up(&mut self, seq: u64) {
+        if self.asked.as_ref().is_some_and(|a| a.seq == seq) {
+            self.asked = None;
+        }
+    }
+
     /// Takes an answer; one to an older question is dropped. Returns what to ask next.
     pub fn take(&mut self, window: Window) -> Option<Ask> {
         if self.asked.as_ref() != Some(&window.ask) {

@@ -1,8 +1,8 @@
 //! The terminal UI: one owner of the state, one loop, a pure update, windows of rows.
 //!
 //! `action` is the one table of what can be done, `keys` the one reader of keys, `update` the one way the
-//! state changes, `view` only reads. Nothing in here talks to a ledger or a server but through
-//! [`msg::Effect`].
+//! state changes, `view` only reads. What an [`msg::Effect`] asks for is done by `runtime`, and by nothing
+//! else.
 
 pub mod action;
 pub mod app;
@@ -15,6 +15,7 @@ pub mod layout;
 pub mod list;
 pub mod msg;
 pub mod run;
+pub mod runtime;
 pub mod term;
 pub mod theme;
 pub mod update;
@@ -24,6 +25,7 @@ pub mod wire;
 
 pub use app::{App, Overlay, Pane, Start};
 pub use msg::{Effect, Msg};
+pub use runtime::{Setup, run};
 pub use theme::Theme;
 pub use update::update;
 pub use view::{Seen, view};

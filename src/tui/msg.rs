@@ -25,6 +25,8 @@ pub enum Msg {
     FactsChanged,
     /// An answer to [`Effect::LoadWindow`].
     Requests(Box<Window>),
+    /// [`Effect::LoadWindow`] can't be answered now; what is shown stays.
+    NoRequests { seq: u64 },
     /// An answer to [`Effect::LoadDetail`]; `None`: nothing is known of it any more.
     Detail { request_id: String, detail: Option<Box<Detail>> },
     /// The endpoint, as it is now.

@@ -34,6 +34,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
         Msg::Requests(window) => {
             out.extend(app.requests.take(*window).map(Effect::LoadWindow));
         }
+        Msg::NoRequests { seq } => app.requests.give_up(seq),
         Msg::Detail { request_id, detail } => {
             if app.requests.selected.as_ref() == Some(&request_id) {
                 app.detail_gone = detail.is_none();

@@ -90,7 +90,7 @@ fn call(answered: Question) -> Effect {
     Effect::Reissue(Reissue {
         request_id: "night-007".into(),
         tool: plan.tool,
-        args: plan.args.unwrap(),
+        args: plan.args,
         answered,
     })
 }

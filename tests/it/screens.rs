@@ -375,7 +375,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
                         if r == "r-type" { Question::Type } else { Question::Preview },
                     );
                     plan.tool = h();
-                    plan.args = Some(h());
+                    plan.args = h();
                     plan.source = h();
                     plan.situation = vec![h()];
                     plan.check.hash_why = h();

@@ -58,7 +58,10 @@ fn facts(app: &App) -> String {
         Some(c) => match &c.trouble {
             Some(why) => {
                 let age = c.as_of.map(|t| format!(", as of {}", t.clock())).unwrap_or_default();
-                format!("{why}{age} · {}", c.headline)
+                match c.headline.as_str() {
+                    "" => why.clone(),
+                    facts => format!("{why}{age} · {facts}"),
+                }
             }
             None => c.headline.clone(),
         },

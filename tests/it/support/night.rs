@@ -320,9 +320,10 @@ pub fn plan(id: &str, question: Question) -> Plan {
     };
     Plan {
         tool: "create_ticket".into(),
-        args: Some(format!(
+        args: format!(
             r#"{{"request_id": "{id}", "title": "夜間バッチ停止", "body": "03:00 のジョブが止まった"}}"#
-        )),
+        ),
+        known: true,
         source: "seen on the wire".into(),
         check: Check {
             hash: HashCheck::Equal,
