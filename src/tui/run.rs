@@ -11,9 +11,11 @@ use super::theme::Theme;
 use super::update::{self, update};
 use crate::error::{Error, Exit, Result};
 use crate::time::Time;
-use futures_util::{FutureExt, Stream, StreamExt};
+use futures_util::{Stream, StreamExt};
 use ratatui::crossterm::event::{Event, EventStream};
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -81,7 +83,7 @@ async fn turn(
                 let Some(event) = event else { return Ok(()) };
                 take(app, port, Msg::Now(Time::now()));
                 terminal_event(app, port, event?);
-                drain(app, port, &mut events)?;
+                drain(app, port, &mut events).await?;
                 (dirty, urgent) = (true, true);
             }
             n = port.msgs.recv_many(&mut batch, BATCH), if open => {
@@ -109,15 +111,17 @@ async fn at(tick: Option<Instant>) {
     }
 }
 
-/// Events that are there already: a paste or a held key makes one frame.
-fn drain(
+/// Events that are there already: a paste or a held key makes one frame. Polled with this task's own waker:
+/// crossterm keeps the first one it is given for the next event, and another would never wake this loop.
+async fn drain(
     app: &mut App,
     port: &Port,
     events: &mut (impl Stream<Item = io::Result<Event>> + Unpin),
 ) -> io::Result<()> {
     for _ in 0..BATCH {
-        match events.next().now_or_never() {
-            Some(Some(event)) if !app.quitting => terminal_event(app, port, event?),
+        let ready = poll_fn(|cx| Poll::Ready(events.poll_next_unpin(cx))).await;
+        match ready {
+            Poll::Ready(Some(event)) if !app.quitting => terminal_event(app, port, event?),
             _ => break,
         }
     }

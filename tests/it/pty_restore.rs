@@ -157,3 +157,20 @@ fn escape_never_quits_and_quitting_is_an_effect() {
     assert_eq!(effects, [Effect::Quit]);
     assert!(app.quitting && update(&mut app, redial::tui::Msg::Now(night::NIGHT)).is_empty());
 }
+
+#[test]
+fn keys_are_answered_one_after_the_other_while_nothing_else_happens() {
+    let mut pty = start("threads", &[]);
+    for (key, shows) in [
+        ("j", "▸✗ abandoned  night-005"),
+        ("j", "▸✓ done       night-006"),
+        ("k", "▸✗ abandoned  night-005"),
+        ("?", "anywhere on the screen"),
+        ("\x1b", "▸✗ abandoned  night-005"),
+        ("/", "filter: ▏"),
+        ("倉庫", "filter: 倉庫▏"),
+    ] {
+        pty.send(key);
+        pty.wait_for(shows);
+    }
+}

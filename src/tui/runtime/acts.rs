@@ -158,7 +158,6 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
         args,
         known: unknown.is_none(),
         source: unknown.unwrap_or_else(|| source.words()),
-        effects: before.effects(),
         check: Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) },
         situation,
     })

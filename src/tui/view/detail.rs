@@ -152,7 +152,7 @@ fn conclusion(page: &mut Page, line: &Line) {
     page.text(&line.finding.next, t.strong);
     page.part("why");
     if !j.why.is_empty() {
-        page.text(&format!("{} ({})", j.why, strength(j.strength)), t.text);
+        page.text(&with_strength(&j.why, j.strength), t.text);
     }
     if let Some(skew) = j.skew_s {
         page.text(
@@ -162,14 +162,16 @@ fn conclusion(page: &mut Page, line: &Line) {
     }
     page.part("evidence");
     for e in line.finding.evidence.iter().take(PART) {
-        let known = e.strength.map(|s| format!(" ({})", strength(s))).unwrap_or_default();
+        let said = e.strength.map_or_else(|| e.text.clone(), |s| with_strength(&e.text, s));
         let head = text::pad(e.source, 7);
-        page.timed(e.at, &head, &format!("{}{known}", e.text), t.text.style());
+        page.timed(e.at, &head, &said, t.text.style());
     }
 }
 
-fn strength(s: crate::judge::Strength) -> String {
-    s.word().replace('_', " ")
+/// A reason with how strong it is, unless it says so itself.
+fn with_strength(why: &str, s: crate::judge::Strength) -> String {
+    let word = s.word().replace('_', " ");
+    if why.contains(&word) { why.to_owned() } else { format!("{why} ({word})") }
 }
 
 /// The row, the hash, the effects, the result.
@@ -191,13 +193,13 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let stored = r.args_hash.as_deref().unwrap_or("none stored");
     match full.map(|d| (d.hash, d.hash_why.as_str())) {
         Some((check, why)) => {
-            let (word, style) = hash_word(check);
-            let style = match style {
+            let (words, tint) = hash_words(check, why);
+            let style = match tint {
                 Tint::Good => t.ok,
                 Tint::Bad => t.error,
                 Tint::Open => t.dim,
             };
-            page.text(&format!("{word}: {why}"), style);
+            page.text(&words, style);
             page.text(stored, t.dim);
         }
         None => page.text(stored, t.dim),
@@ -225,13 +227,12 @@ pub enum Tint {
     Open,
 }
 
-/// The hash check in a word or two.
-pub fn hash_word(check: HashCheck) -> (&'static str, Tint) {
+/// The hash check in words.
+pub fn hash_words(check: HashCheck, why: &str) -> (String, Tint) {
     match check {
-        HashCheck::NotChecked => ("not checked", Tint::Open),
-        HashCheck::Equal => ("equal", Tint::Good),
-        HashCheck::DiffersProven => ("different arguments", Tint::Bad),
-        HashCheck::DiffersUnproven => ("differs, by a recipe nothing has proven", Tint::Bad),
+        HashCheck::NotChecked => (format!("not checked: {why}"), Tint::Open),
+        HashCheck::Equal => (why.to_owned(), Tint::Good),
+        HashCheck::DiffersProven | HashCheck::DiffersUnproven => (why.to_owned(), Tint::Bad),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
-use crate::judge::State;
+use crate::judge::{State, Verdict};
 use crate::text;
 use crate::tui::app::{Overlay, Pane};
 use crate::tui::data::Line;
@@ -105,7 +105,7 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     row.right(&effects.to_string(), c.effects, many);
     row.gap(c.gap);
     if let Some(worst) = line.finding.verdicts.first() {
-        let more = line.finding.verdicts.len() - 1;
+        let more = line.finding.verdicts[1..].iter().filter(|v| **v != Verdict::Finished).count();
         let words = match more {
             0 => worst.words().to_owned(),
             n => format!("{} +{n}", worst.words()),
