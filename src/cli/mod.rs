@@ -4,9 +4,15 @@
 pub mod args;
 mod call;
 mod connect;
+mod demo;
+mod find;
+mod gate;
 pub mod json;
+mod open;
 pub mod plain;
+mod reissue;
 mod report;
+mod rows;
 mod serve;
 mod tools;
 
@@ -51,6 +57,10 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
 
 async fn run(command: Option<Command>) -> Done {
     match command {
+        None => demo::run().await,
+        Some(Command::Rows(a)) => rows::run(a).await,
+        Some(Command::Find(a)) => find::run(a).await,
+        Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,

@@ -194,12 +194,9 @@ impl Inspector {
     {
         let context = Context::new(histories, &judging.overview.owners, self.rules, now);
         match &judging.session {
-            Some(s) => context.with_session(
-                s,
-                &judging.look_up,
-                judging.paired.pairing(),
-                &judging.called,
-            ),
+            Some(s) => {
+                context.with_session(s, &judging.look_up, judging.paired.pairing(), &judging.called)
+            }
             None => context,
         }
     }
