@@ -4,7 +4,9 @@
 
 pub mod cli;
 pub mod client;
+pub mod demo;
 pub mod error;
+pub mod inspect;
 pub mod journal;
 pub mod json;
 pub mod judge;

@@ -3,10 +3,10 @@
 
 mod client_http;
 mod client_stdio;
-mod serve_charge;
-mod serve_mcp;
-mod serve_tickets;
 mod ledger_live;
 mod ledger_read;
 mod model;
+mod serve_charge;
+mod serve_mcp;
+mod serve_tickets;
 mod support;

@@ -1,0 +1,94 @@
+//! What both faces ask for: reads the ledger and the session, and hands them to `model` and `judge`.
+//!
+//! `request` is one request with all its witnesses, `list` rows and counts, `totals` the whole ledger's
+//! invariants, `look` the server's own look-up, `reissue` the repeat behind the gate. Nothing here prints or
+//! draws; nothing here sends anything but a look-up and what a person confirmed.
+
+pub mod light;
+pub mod list;
+pub mod look;
+pub mod reissue;
+pub mod request;
+pub mod totals;
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::judge::gate::HintOverride;
+use crate::judge::{OwnerClaims, OwnerView, Rules};
+use crate::ledger::{Ledger, LedgerError, Reader};
+use crate::model::Histories;
+use crate::time::Time;
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The witnesses at hand and how to judge them. Clones share what was seen.
+#[derive(Clone)]
+pub struct Inspector {
+    /// The ledger, if one is attached.
+    pub ledger: Option<Ledger>,
+    /// The endpoint, if one is attached.
+    pub client: Option<Client>,
+    /// What is assumed of the server.
+    pub rules: Rules,
+    /// The look-up tool's name.
+    pub look_up: String,
+    /// Only calls that the server calls read-only may leave.
+    pub read_only: bool,
+    /// The configuration's word on hints, by tool.
+    pub hints: BTreeMap<String, HintOverride>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What was seen of rows while this program ran.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub histories: Histories,
+    /// When a request was last looked for and not there.
+    pub absent: HashMap<String, Time>,
+}
+
+impl Inspector {
+    /// With the default look-up tool and nothing overruled.
+    pub fn new(ledger: Option<Ledger>, client: Option<Client>, rules: Rules) -> Inspector {
+        Inspector {
+            ledger,
+            client,
+            rules,
+            look_up: crate::model::lookup::LOOK_UP.to_owned(),
+            read_only: false,
+            hints: BTreeMap::new(),
+            seen: Arc::default(),
+        }
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The configuration's word on a tool's hints.
+    pub fn hint_override(&self, tool: &str) -> HintOverride {
+        self.hints.get(tool).copied().unwrap_or_default()
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    /// Exit 2 when none is attached.
+    pub fn client(&self) -> Result<&Client> {
+        self.client
+            .as_ref()
+            .ok_or_else(|| Error::usage("no endpoint is attached; nothing was sent"))
+    }
+}
+
+/// The owners of a ledger as judgement wants them.
+pub(crate) fn owner_view(reader: &Reader<'_>) -> Result<OwnerView, LedgerError> {
+    let spans = reader.owners()?.spans;
+    Ok(OwnerView::new(
+        spans
+            .into_iter()
+            .map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last })
+            .collect(),
+    ))
+}
