@@ -163,3 +163,24 @@ fn a_dead_servers_claim_to_be_working_is_over() {
     tape.killed(3.0, 1);
     assert_eq!(says(&tape), None);
 }
+
+#[test]
+fn pairing_folds_over_a_session_in_its_order() {
+    use crate::model::pairing::{Paired, Read};
+    let tape = night();
+    let fold = |r2: Option<Row>| {
+        Paired::fold(&tape.session, LOOK_UP, |id| {
+            let row = match id {
+                "r-1" => None,
+                _ => r2.clone(),
+            };
+            Some(Read { row, at: t(9.0), absent_at: None })
+        })
+        .pairing()
+    };
+    // The call on generation 1 made the claim; the look-up of generation 2 only agrees.
+    assert_eq!(fold(Some(row("r-2", "running", "A", 3.2))), Pairing::Proven);
+    assert_eq!(fold(Some(row("r-2", "running", "A", 2.0))), Pairing::Consistent);
+    assert_eq!(fold(None), Pairing::Unproven);
+    assert_eq!(Paired::fold(&tape.session, LOOK_UP, |_| None).pairing(), Pairing::Unproven);
+}

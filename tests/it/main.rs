@@ -6,6 +6,7 @@ mod client_stdio;
 mod interop;
 mod ledger_live;
 mod ledger_read;
+mod model;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
