@@ -3,9 +3,9 @@
 
 mod client_http;
 mod client_stdio;
+mod ledger_live;
+mod ledger_read;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
-mod ledger_live;
-mod ledger_read;
 mod support;
