@@ -55,7 +55,6 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     }
     let claims = pass
         .owners()
-        .spans
         .into_iter()
         .map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last })
         .collect();

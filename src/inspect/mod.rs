@@ -84,7 +84,7 @@ impl Inspector {
 
 /// The owners of a ledger as judgement wants them.
 pub(crate) fn owner_view(reader: &Reader<'_>) -> Result<OwnerView, LedgerError> {
-    let spans = reader.owners()?.spans;
+    let spans = reader.owners()?;
     Ok(OwnerView::new(
         spans
             .into_iter()
