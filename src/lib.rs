@@ -15,4 +15,5 @@ pub mod model;
 pub mod serve;
 pub mod text;
 pub mod time;
+pub mod tui;
 pub mod wire;

@@ -33,6 +33,11 @@ impl Line {
         Line { label: label(&row, &facts.calls), judged, finding, row }
     }
 
+    /// Its identity in a list: the request_id.
+    pub fn id(&self) -> &str {
+        &self.row.request_id
+    }
+
     /// The verdicts for JSON: `suspect_duplicate`.
     pub fn verdict_words(&self) -> Vec<String> {
         self.finding.verdicts.iter().map(|v| v.json()).collect()

@@ -4,9 +4,12 @@
 mod client_http;
 mod client_stdio;
 mod interop;
+mod keys;
 mod ledger_live;
 mod ledger_read;
 mod model;
+mod pty_restore;
+mod screens;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;

@@ -2,7 +2,10 @@
 
 pub mod cli;
 pub mod fake_http;
+pub mod night;
+pub mod pty;
 pub mod served;
+pub mod svg;
 
 use std::time::{Duration, Instant};
 
