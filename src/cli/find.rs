@@ -135,10 +135,15 @@ fn exit_of(r: &Request, looked: Option<&Looked>, not_ready: Option<&Failure>) ->
         return f.error.exit;
     }
     let verdicts = &r.line.finding.verdicts;
-    let server_knows =
-        looked.and_then(|l| l.answer.as_ref()).and_then(|l| l.status.as_deref()).is_some_and(|s| s != "unknown");
+    let server_knows = looked
+        .and_then(|l| l.answer.as_ref())
+        .and_then(|l| l.status.as_deref())
+        .is_some_and(|s| s != "unknown");
     let known = r.facts.row.is_some() || server_knows;
-    if r.paired.pairing() == Pairing::Contradicted || verdicts.contains(&Verdict::EndpointMismatch) || !known {
+    if r.paired.pairing() == Pairing::Contradicted
+        || verdicts.contains(&Verdict::EndpointMismatch)
+        || !known
+    {
         Exit::Found
     } else {
         Exit::Good
@@ -150,7 +155,11 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
     let line = &r.line;
     p.line(Role::Strong, id);
     let state = &line.judged.state;
-    p.field("state", state_role(state), &format!("{} {} ({})", state.glyph(), state.word(), line.judged.strength.word()));
+    p.field(
+        "state",
+        state_role(state),
+        &format!("{} {} ({})", state.glyph(), state.word(), line.judged.strength.word()),
+    );
     p.field("why", Role::Text, &line.judged.why);
     if !line.label.is_empty() {
         p.field("about", Role::Text, &line.label);
@@ -175,10 +184,18 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
         (None, None) => {}
     }
     if r.how.is_some() && answer.is_some() {
-        p.field("pairing", Role::Text, &format!("{}: {}", r.paired.pairing().word(), r.paired.why()));
+        p.field(
+            "pairing",
+            Role::Text,
+            &format!("{}: {}", r.paired.pairing().word(), r.paired.why()),
+        );
     }
     let words: Vec<&str> = line.finding.verdicts.iter().map(|v| v.words()).collect();
-    p.field("verdict", line.finding.verdicts.first().map_or(Role::Text, verdict_role), &words.join(", "));
+    p.field(
+        "verdict",
+        line.finding.verdicts.first().map_or(Role::Text, verdict_role),
+        &words.join(", "),
+    );
     for e in &line.finding.evidence {
         let at = e.at.map(|t| format!("{} ", t.clock())).unwrap_or_default();
         let strength = e.strength.map(|s| format!(" ({})", s.word())).unwrap_or_default();

@@ -2,8 +2,7 @@
 
 use super::plain::{Plain, Role};
 use super::reissue::before;
-use crate::error::{Error, Result};
-use crate::inspect::Inspector;
+use crate::error::Error;
 use crate::inspect::reissue::{Prepared, stopped};
 use crate::judge::Ask;
 use std::io::{BufRead, IsTerminal, Write};
@@ -18,29 +17,31 @@ pub enum Answer {
 
 /// Asks what the decision asks. At a terminal (stdin and stderr, no `--json`) with words; else only the flag
 /// counts.
-///
-/// # Errors
-/// None of its own.
-pub fn ask(inspector: &Inspector, p: &Prepared, confirm: Option<&str>, json: bool, id: Option<&str>) -> Result<Answer> {
-    let _ = inspector;
+pub fn ask(p: &Prepared, confirm: Option<&str>, json: bool, id: Option<&str>) -> Answer {
     let d = &p.decision;
     if d.refused.is_some() {
-        return Ok(Answer::Stop(stopped(d)));
+        return Answer::Stop(stopped(d));
     }
     if d.ask == Ask::None {
-        return Ok(Answer::Send(confirm.map(str::to_owned)));
+        return Answer::Send(confirm.map(str::to_owned));
     }
     if let Some(c) = confirm {
-        return Ok(if d.passes(Some(c)) {
+        return if d.passes(Some(c)) {
             Answer::Send(Some(c.to_owned()))
         } else {
             let e = stopped(d);
-            Answer::Stop(Error::new(e.exit, format!("--confirm says {c:?}, and this call wants {:?}; nothing was sent", d.confirm)))
-        });
+            Answer::Stop(Error::new(
+                e.exit,
+                format!(
+                    "--confirm says {c:?}, and this call wants {:?}; nothing was sent",
+                    d.confirm
+                ),
+            ))
+        };
     }
     let at_terminal = !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !at_terminal {
-        return Ok(Answer::Stop(stopped(d)));
+        return Answer::Stop(stopped(d));
     }
     let mut text = Plain::default();
     before(&mut text, p, id);
@@ -57,7 +58,9 @@ pub fn ask(inspector: &Inspector, p: &Prepared, confirm: Option<&str>, json: boo
     };
     let mut err = anstream::stderr().lock();
     // Without stderr there is nobody to ask, and the answer read below is then no.
-    write!(err, "{}{}", text.text(), crate::text::visible(&question)).and_then(|()| err.flush()).ok();
+    write!(err, "{}{}", text.text(), crate::text::visible(&question))
+        .and_then(|()| err.flush())
+        .ok();
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line).unwrap_or(0);
     let said = line.trim();
@@ -67,9 +70,9 @@ pub fn ask(inspector: &Inspector, p: &Prepared, confirm: Option<&str>, json: boo
             Ask::Ask => matches!(said, "y" | "Y" | "yes"),
             Ask::Preview | Ask::None => matches!(said, "" | "y" | "Y" | "yes"),
         };
-    Ok(if yes {
+    if yes {
         Answer::Send(Some(d.confirm.clone()))
     } else {
         Answer::Stop(Error::new(crate::error::Exit::Gate, "not confirmed; nothing was sent"))
-    })
+    }
 }

@@ -2,11 +2,18 @@
 //! `plain` and `json` alone. Nothing below knows this module.
 
 pub mod args;
+mod attach;
 mod call;
 mod connect;
+mod demo;
+mod find;
+mod gate;
 pub mod json;
+mod open;
 pub mod plain;
+mod reissue;
 mod report;
+mod rows;
 mod serve;
 mod tools;
 
@@ -51,10 +58,15 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
 
 async fn run(command: Option<Command>) -> Done {
     match command {
+        None if attach::has_terminal() => attach::demo().await,
+        None => demo::run().await,
+        Some(Command::Attach(a)) => attach::run(a).await,
+        Some(Command::Rows(a)) => rows::run(a).await,
+        Some(Command::Find(a)) => find::run(a).await,
+        Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
-        _ => Err(crate::error::Error::usage("not built yet").into()),
     }
 }
 

@@ -46,9 +46,13 @@ pub fn state_role(s: &State) -> Role {
 pub fn verdict_role(v: &Verdict) -> Role {
     match v {
         Verdict::Duplicate | Verdict::EndpointMismatch | Verdict::Conflict => Role::Bad,
-        Verdict::DoneWithoutEffect | Verdict::EffectWithoutRequest | Verdict::AnsweredWithoutRow => Role::Bad,
+        Verdict::DoneWithoutEffect
+        | Verdict::EffectWithoutRequest
+        | Verdict::AnsweredWithoutRow => Role::Bad,
         Verdict::Finished => Role::Good,
-        Verdict::InFlight | Verdict::Working | Verdict::Waiting | Verdict::RequestPurged => Role::Text,
+        Verdict::InFlight | Verdict::Working | Verdict::Waiting | Verdict::RequestPurged => {
+            Role::Text
+        }
         Verdict::NotKnown => Role::Dim,
         _ => Role::Warn,
     }

@@ -71,7 +71,11 @@ pub async fn run(a: ReissueArgs) -> Done {
     done
 }
 
-async fn reissue(inspector: &Inspector, a: &ReissueArgs, candidates: Vec<Candidate>) -> Result<Exit> {
+async fn reissue(
+    inspector: &Inspector,
+    a: &ReissueArgs,
+    candidates: Vec<Candidate>,
+) -> Result<Exit> {
     if let Some(name) = &a.tool {
         known_tool(&inspector.client()?.tools().await?, name)?;
     }
@@ -82,7 +86,16 @@ async fn reissue(inspector: &Inspector, a: &ReissueArgs, candidates: Vec<Candida
         first_delivery: false,
     };
     let prepared = inspector.prepare(&wish).await?;
-    run_prepared(inspector, &prepared, a.confirm.as_deref(), a.timeout, a.json, "redial/reissue@1", Some(&a.request_id)).await
+    run_prepared(
+        inspector,
+        &prepared,
+        a.confirm.as_deref(),
+        a.timeout,
+        a.json,
+        "redial/reissue@1",
+        Some(&a.request_id),
+    )
+    .await
 }
 
 /// Asks what the gate asks, sends, and reports before and after. `call` with a ledger ends here too.
@@ -95,22 +108,18 @@ pub async fn run_prepared(
     schema: &'static str,
     id: Option<&str>,
 ) -> Result<Exit> {
-    let answer = ask(inspector, prepared, confirm, json, id)?;
     let client = inspector.client()?;
-    let Answer::Send(confirmed) = answer else {
-        let Answer::Stop(error) = answer else { return Ok(Exit::Gate) };
-        let witness = Witness::of(client, None);
-        if json {
-            let call = CallJson::stopped(&prepared.tool, &prepared.args, error.what.clone(), witness);
-            print_raw(&document(&Doc { schema, call, repeat: repeat(prepared, None, id) })).ok();
+    let confirmed = match ask(prepared, confirm, json, id) {
+        Answer::Send(confirmed) => confirmed,
+        Answer::Stop(error) => {
+            return Ok(stop(prepared, &error, Witness::of(client, None), json, schema, id));
         }
-        super::plain::complain(&error.to_string());
-        return Ok(error.exit);
     };
     let released = inspector.release(prepared, confirmed.as_deref(), Some(limit_s)).await?;
     let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
     if json {
-        print_raw(&document(&Doc { schema, call, repeat: repeat(prepared, Some(&released), id) })).ok();
+        print_raw(&document(&Doc { schema, call, repeat: repeat(prepared, Some(&released), id) }))
+            .ok();
     } else {
         let mut p = Plain::default();
         call.plain(&mut p);
@@ -118,6 +127,23 @@ pub async fn run_prepared(
         p.print().ok();
     }
     Ok(exit_of(&released.call, prepared.reads_only))
+}
+
+/// The report of a call that the gate stopped.
+fn stop(
+    p: &Prepared,
+    error: &Error,
+    witness: Witness,
+    json: bool,
+    schema: &'static str,
+    id: Option<&str>,
+) -> Exit {
+    if json {
+        let call = CallJson::stopped(&p.tool, &p.args, error.what.clone(), witness);
+        print_raw(&document(&Doc { schema, call, repeat: repeat(p, None, id) })).ok();
+    }
+    super::plain::complain(&error.to_string());
+    error.exit
 }
 
 fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
@@ -147,6 +173,12 @@ fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
     }
 }
 
+/// The call and what it changed, for people.
+pub fn outcome(p: &mut Plain, prepared: &Prepared, r: &Released, witness: &Witness) {
+    CallJson::new(&r.call, witness.clone()).plain(p);
+    after(p, prepared, r);
+}
+
 /// What the repeat changed, for people.
 fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
     let (b, a) = (&prepared.before, &r.after);
@@ -166,13 +198,25 @@ fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
         );
     }
     if let Some(replayed) = r.replayed {
-        let words = if replayed { "yes: the stored result was returned, nothing ran" } else { "no: the work ran now" };
+        let words = if replayed {
+            "yes: the stored result was returned, nothing ran"
+        } else {
+            "no: the work ran now"
+        };
         p.field("replayed", Role::Text, words);
     }
     if a.how.is_some() {
         let state = &a.line.judged.state;
-        p.field("state", super::open::state_role(state), &format!("{} {}", state.glyph(), state.word()));
-        p.field("pairing", Role::Dim, &format!("{}: {}", a.paired.pairing().word(), a.paired.why()));
+        p.field(
+            "state",
+            super::open::state_role(state),
+            &format!("{} {}", state.glyph(), state.word()),
+        );
+        p.field(
+            "pairing",
+            Role::Dim,
+            &format!("{}: {}", a.paired.pairing().word(), a.paired.why()),
+        );
     }
     p.field("next", Role::Strong, &a.line.finding.next);
 }
@@ -209,14 +253,20 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     }
     if found.is_empty() && !a.args_from.is_empty() {
         let names: Vec<String> = a.args_from.iter().map(|p| p.display().to_string()).collect();
-        return Err(Error::usage(format!("no arguments with request_id {} in {}; nothing was sent", a.request_id, names.join(", ")))
-            .hint("any JSON, JSON Lines or transcript will do, if the call's arguments are in it"));
+        return Err(Error::usage(format!(
+            "no arguments with request_id {} in {}; nothing was sent",
+            a.request_id,
+            names.join(", ")
+        ))
+        .hint("any JSON, JSON Lines or transcript will do, if the call's arguments are in it"));
     }
     Ok(found)
 }
 
 /// A file's text; bytes that are no UTF-8 are replaced, since a transcript may hold anything.
 fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|e| Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display())))?;
+    let bytes = std::fs::read(path).map_err(|e| {
+        Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
+    })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -75,7 +75,9 @@ impl RowJson {
 pub async fn run(a: RowsArgs) -> Done {
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let Some(ledger) = ledger else {
-        return Err(Error::usage("rows needs a ledger").hint("name the server's SQLite file: --ledger FILE").into());
+        return Err(Error::usage("rows needs a ledger")
+            .hint("name the server's SQLite file: --ledger FILE")
+            .into());
     };
     let inspector = Inspector::new(Some(ledger), None, rules);
     let overview = inspector.overview().await.map_err(ledger_error)?;
@@ -104,7 +106,14 @@ pub async fn run(a: RowsArgs) -> Done {
         p.line(Role::Warn, r);
     }
     if lines.is_empty() {
-        p.line(Role::Dim, if a.state.is_empty() { "the ledger has no requests yet" } else { "no row is in that state" });
+        p.line(
+            Role::Dim,
+            if a.state.is_empty() {
+                "the ledger has no requests yet"
+            } else {
+                "no row is in that state"
+            },
+        );
     } else {
         p.gap();
         table(&mut p, &lines, now);
@@ -125,13 +134,17 @@ async fn gather(
     now: Time,
 ) -> Result<(Vec<Line>, bool), Error> {
     let Some(ledger) = &inspector.ledger else { return Ok((Vec::new(), false)) };
-    let wanted = |s: &State| states.is_empty() || states.iter().any(|w| w.eq_ignore_ascii_case(s.word()));
+    let wanted =
+        |s: &State| states.is_empty() || states.iter().any(|w| w.eq_ignore_ascii_case(s.word()));
     let (mut lines, mut before) = (Vec::new(), None);
     loop {
-        let rows = ledger.read_async(move |r| r.newest(before, WINDOW)).await.map_err(ledger_error)?;
+        let rows =
+            ledger.read_async(move |r| r.newest(before, WINDOW)).await.map_err(ledger_error)?;
         let Some(last) = rows.last() else { return Ok((lines, false)) };
         before = Some(last.rowid);
-        for line in inspector.lines(&rows, judging, now).into_iter().filter(|l| wanted(&l.judged.state)) {
+        for line in
+            inspector.lines(&rows, judging, now).into_iter().filter(|l| wanted(&l.judged.state))
+        {
             if lines.len() >= limit {
                 return Ok((lines, true));
             }
@@ -142,8 +155,11 @@ async fn gather(
 
 /// The table of lines for people; the demo's report shows the same.
 pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
-    let mut rows: Vec<Vec<Cell>> =
-        vec![["", "state", "request_id", "about", "age", "effects", "verdict"].map(|h| (Role::Dim, h.to_owned())).to_vec()];
+    let mut rows: Vec<Vec<Cell>> = vec![
+        ["", "state", "request_id", "about", "age", "effects", "verdict"]
+            .map(|h| (Role::Dim, h.to_owned()))
+            .to_vec(),
+    ];
     for l in lines {
         let role = state_role(&l.judged.state);
         let words: Vec<&str> = l.finding.verdicts.iter().map(|v| v.words()).collect();

@@ -4,13 +4,14 @@
 //! It costs about half a second for a million rows, so a face that follows a living ledger makes it in the
 //! background and judges its windows with the newest one.
 
-use super::{Inspector, light};
+use super::{Inspector, light, owner_view};
 use crate::journal::Session;
-use crate::judge::{HashCheck, LedgerView, OwnerClaims, OwnerView, State};
+use crate::judge::{HashCheck, LedgerView, OwnerView, State};
 use crate::ledger::{DONE, How, LedgerError, Reader, Row, Survey};
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Unfinished rows that are judged one by one; more are counted by their stored word.
 const UNFINISHED: usize = 10_000;
@@ -23,7 +24,7 @@ const PIECE: usize = 20_000;
 #[derive(Debug, Clone, Default)]
 pub struct Overview {
     /// Who claims.
-    pub owners: OwnerView,
+    pub owners: Arc<OwnerView>,
     /// Rows of every group of equal hashes, by hash.
     pub groups: HashMap<String, Vec<Row>>,
     /// Unfinished rows, newest first.
@@ -53,15 +54,9 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
-    let claims = pass
-        .owners()
-        .spans
-        .into_iter()
-        .map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last })
-        .collect();
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
-        owners: OwnerView::new(claims),
+        owners: Arc::new(owner_view(&pass)),
         groups,
         unfinished: pass.unfinished,
         by_status: pass.by_status,
@@ -97,6 +92,9 @@ impl Inspector {
         let Some(ledger) = &self.ledger else { return Ok(Overview::default()) };
         let mut overview = ledger.read_async(overview).await?;
         overview.at = Time::now();
+        if let Some(how) = &overview.how {
+            self.remember_owners(how.stamp, overview.rows, &overview.owners);
+        }
         Ok(overview)
     }
 

@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::judge::gate::HintOverride;
 use crate::judge::{OwnerClaims, OwnerView, Rules};
-use crate::ledger::{Ledger, LedgerError, Reader};
+use crate::ledger::{Ledger, Stamp, Survey};
 use crate::model::Histories;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -46,7 +46,14 @@ pub(crate) struct Seen {
     pub histories: Histories,
     /// When a request was last looked for and not there.
     pub absent: HashMap<String, Time>,
+    /// The owners of the last whole pass, with what the file looked like then and when that was.
+    pub owners: Option<(Stamp, Time, u64, Arc<OwnerView>)>,
 }
+
+/// On a ledger with more rows than this a pass over all owners is not made for every question.
+const MANY_ROWS: u64 = 50_000;
+/// Seconds for which the owners of such a ledger may be taken from an earlier pass.
+const OWNERS_AGE_S: f64 = 10.0;
 
 impl Inspector {
     /// With the default look-up tool and nothing overruled.
@@ -66,6 +73,21 @@ impl Inspector {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The owners of the last pass, while they still hold: the file has not changed, or it is so large that a
+    /// pass for each question would cost more than a newer owner noticed some seconds later.
+    pub(crate) fn known_owners(&self) -> Option<Arc<OwnerView>> {
+        let now = self.ledger.as_ref()?.stamp();
+        let seen = self.seen();
+        let (stamp, at, rows, owners) = seen.owners.as_ref()?;
+        let holds = (*stamp == now && !now.is_fresh())
+            || (*rows > MANY_ROWS && at.age_at(Time::now()) < OWNERS_AGE_S);
+        holds.then(|| owners.clone())
+    }
+
+    pub(crate) fn remember_owners(&self, stamp: Stamp, rows: u64, owners: &Arc<OwnerView>) {
+        self.seen().owners = Some((stamp, Time::now(), rows, owners.clone()));
+    }
+
     /// The configuration's word on a tool's hints.
     pub fn hint_override(&self, tool: &str) -> HintOverride {
         self.hints.get(tool).copied().unwrap_or_default()
@@ -82,13 +104,10 @@ impl Inspector {
     }
 }
 
-/// The owners of a ledger as judgement wants them.
-pub(crate) fn owner_view(reader: &Reader<'_>) -> Result<OwnerView, LedgerError> {
-    let spans = reader.owners()?.spans;
-    Ok(OwnerView::new(
-        spans
-            .into_iter()
-            .map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last })
-            .collect(),
-    ))
+/// The owners of a pass as judgement wants them.
+pub(crate) fn owner_view(pass: &Survey) -> OwnerView {
+    let claims = pass.owners().into_iter();
+    OwnerView::new(
+        claims.map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last }).collect(),
+    )
 }

@@ -3,18 +3,21 @@
 use super::{Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
-use crate::ledger::{How, LedgerError, Reader, Row};
+use crate::ledger::{How, LedgerError, Reader, Row, Survey};
 use crate::model::arguments::{Candidate, from_calls, from_effects};
 use crate::model::hash::{self, Checked, Proof};
 use crate::model::pairing::Read;
 use crate::model::{Context, LedgerFacts, Line, Paired};
 use crate::time::Time;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Rows with a hash that are tried to prove the recipe.
 const PROOF_ROWS: usize = 50;
 /// Other requests with the same hash that are looked at.
 const TWINS: usize = 20;
+/// Rows looked at in one piece of a pass.
+const PIECE: usize = 20_000;
 
 /// Everything known of one request at one moment.
 #[derive(Debug, Clone)]
@@ -56,12 +59,14 @@ struct Found {
     loose: u64,
     purged: bool,
     has_effects_table: bool,
-    owners: OwnerView,
+    owners: Arc<OwnerView>,
     effects_total: Option<u64>,
     noun: String,
     /// Rows of the requests that have calls, by id.
     called: HashMap<String, Option<Row>>,
     samples: Vec<Row>,
+    /// Rows in all, when a pass was made.
+    rows: Option<u64>,
 }
 
 impl Inspector {
@@ -76,10 +81,13 @@ impl Inspector {
         if let Some(Ok(found)) = &read {
             remember(&mut seen, id, found, at);
         }
-        let empty = OwnerView::default();
-        let owners = read.as_ref().and_then(|r| r.as_ref().ok()).map_or(&empty, |f| &f.owners);
+        let owners = read
+            .as_ref()
+            .and_then(|r| r.as_ref().ok())
+            .map(|f| f.owners.clone())
+            .unwrap_or_default();
         let paired = self.paired(session.as_ref(), &read, &seen, at);
-        let mut context = Context::new(&seen.histories, owners, self.rules, at);
+        let mut context = Context::new(&seen.histories, &owners, self.rules, at);
         if let Some(s) = &session {
             let called = read
                 .as_ref()
@@ -177,11 +185,33 @@ impl Inspector {
         called.sort_unstable();
         called.dedup();
         let id = id.to_owned();
-        Some(ledger.read_async(move |r| find(r, &id, &called)).await)
+        let known = self.known_owners();
+        let found = ledger.read_async(move |r| find(r, &id, &called, known.clone())).await;
+        if let Ok(f) = &found
+            && let Some(rows) = f.rows
+        {
+            self.remember_owners(f.how.stamp, rows, &f.owners);
+        }
+        Some(found)
     }
 }
 
-fn find(r: &Reader<'_>, id: &str, called: &[String]) -> Result<Found, LedgerError> {
+fn find(
+    r: &Reader<'_>,
+    id: &str,
+    called: &[String],
+    known: Option<Arc<OwnerView>>,
+) -> Result<Found, LedgerError> {
+    let (owners, counted) = match known {
+        Some(owners) => (owners, None),
+        None => {
+            let mut pass = Survey::keeping(0);
+            while !pass.complete {
+                r.survey(&mut pass, PIECE)?;
+            }
+            (Arc::new(owner_view(&pass)), Some(pass.rows))
+        }
+    };
     let row = if id.is_empty() { None } else { r.row(id)? };
     let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
     let twins = hash.map(|h| r.twins(&h, id, TWINS)).transpose()?.unwrap_or_default();
@@ -204,7 +234,8 @@ fn find(r: &Reader<'_>, id: &str, called: &[String]) -> Result<Found, LedgerErro
         loose,
         purged,
         has_effects_table: r.has_effects_table(),
-        owners: owner_view(r)?,
+        owners,
+        rows: counted,
         effects_total: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
         noun: r.effects_noun().to_owned(),
         called: rows,

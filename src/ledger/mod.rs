@@ -25,6 +25,6 @@ pub use open::Mode;
 pub use reader::{How, Reader};
 pub use row::{Effect, Row};
 pub use stamp::Stamp;
-pub use survey::{Counts, DONE, OwnerSpan, Owners, Survey};
+pub use survey::{Counts, DONE, OwnerSpan, Survey};
 pub use thread::Ledger;
 pub use trouble::{LedgerError, Trouble};

@@ -39,41 +39,6 @@ pub struct OwnerSpan {
     pub rows: u64,
 }
 
-/// All owners with a claim time, latest claim first: what `presumed` is judged from.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Owners {
-    /// Latest claim first.
-    pub spans: Vec<OwnerSpan>,
-}
-
-impl Owners {
-    /// The owner that claimed last.
-    pub fn newest(&self) -> Option<&OwnerSpan> {
-        self.spans.first()
-    }
-
-    /// Another owner's claim after `at`: since then a newer owner is at work. The latest one is given.
-    pub fn newer_than(&self, owner: &str, at: Time) -> Option<&OwnerSpan> {
-        self.spans.iter().take_while(|s| s.last > at).find(|s| s.owner != owner)
-    }
-
-    /// Owners take turns (A, B, A): several processes write this ledger, and a newer claim says nothing
-    /// of an older owner's end.
-    pub fn interleaved(&self) -> bool {
-        let mut by_first: Vec<&OwnerSpan> = self.spans.iter().collect();
-        by_first.sort_by_key(|s| (s.first, s.last));
-        // Until the next owner's first claim nobody before it may have a later one.
-        let mut latest = None;
-        for span in by_first {
-            if latest.is_some_and(|l| span.first < l) {
-                return true;
-            }
-            latest = latest.max(Some(span.last));
-        }
-        false
-    }
-}
-
 /// The state of one pass; keep it between reads and hand it to [`Reader::survey`] again.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
@@ -97,11 +62,11 @@ impl Survey {
         Survey { keep, ..Survey::default() }
     }
 
-    /// The owners seen so far.
-    pub fn owners(&self) -> Owners {
+    /// The owners seen so far that have a claim time, latest claim first: what `presumed` is judged from.
+    pub fn owners(&self) -> Vec<OwnerSpan> {
         let mut spans: Vec<_> = self.owners.values().cloned().collect();
         spans.sort_by(|a, b| (b.last, &b.owner).cmp(&(a.last, &a.owner)));
-        Owners { spans }
+        spans
     }
 }
 
@@ -212,45 +177,7 @@ impl Reader<'_> {
     }
 
     /// Who has claimed when, over the whole table.
-    pub fn owners(&self) -> Result<Owners, LedgerError> {
+    pub fn owners(&self) -> Result<Vec<OwnerSpan>, LedgerError> {
         Ok(self.full_survey(0)?.owners())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn owners(spans: &[(&str, i64, i64)]) -> Owners {
-        let mut pass = Survey::default();
-        for (owner, first, last) in spans {
-            let span = OwnerSpan {
-                owner: (*owner).into(),
-                first: Time(*first),
-                last: Time(*last),
-                rows: 1,
-            };
-            pass.owners.insert(owner.as_bytes().to_vec(), span);
-        }
-        pass.owners()
-    }
-
-    #[test]
-    fn one_process_after_another_is_told_from_several_at_once() {
-        let restarts = owners(&[("a", 1, 3), ("b", 4, 4), ("c", 5, 9)]);
-        assert!(!restarts.interleaved());
-        assert_eq!(restarts.newest().map(|s| &*s.owner), Some("c"));
-        assert!(owners(&[("a", 1, 5), ("b", 4, 4)]).interleaved());
-        assert!(owners(&[("a", 1, 9), ("b", 2, 3), ("c", 4, 5)]).interleaved());
-        assert!(!owners(&[]).interleaved());
-    }
-
-    #[test]
-    fn a_newer_owner_is_another_one_and_later() {
-        let o = owners(&[("a", 1, 3), ("b", 4, 6)]);
-        assert_eq!(o.newer_than("a", Time(3)).map(|s| &*s.owner), Some("b"));
-        assert_eq!(o.newer_than("b", Time(4)), None, "its own later claim is no newer owner");
-        assert_eq!(o.newer_than("b", Time(6)), None);
-        assert_eq!(o.newer_than("c", Time(6)), None);
     }
 }

@@ -126,12 +126,6 @@ impl Counts {
         }
         parts.join(" · ")
     }
-
-    /// Whether anything asks for a person's eyes.
-    pub fn clean(&self) -> bool {
-        let unfinished = self.states.iter().any(|(s, n)| *s != State::Done && *n > 0);
-        !unfinished && self.suspect_pairs == 0 && self.duplicates == 0 && self.complete
-    }
 }
 
 fn noun(plural: &str, n: u64) -> &str {
@@ -166,7 +160,6 @@ mod tests {
             night().headline(),
             "7 requests · 5 done · 2 abandoned · 5 tickets · 1 suspect pair"
         );
-        assert!(!night().clean());
         let one = Counts {
             states: [(State::Done, 1), (State::Running, 0)].into(),
             rows: 1,
@@ -175,7 +168,6 @@ mod tests {
             ..night()
         };
         assert_eq!(one.headline(), "1 request · 1 done · 1 ticket");
-        assert!(one.clean());
         let odd = Counts { effects: None, duplicates: 2, complete: false, ..night() };
         assert_eq!(
             odd.headline(),

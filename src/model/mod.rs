@@ -6,7 +6,6 @@
 //! reads the server's own answers, `arguments` finds what a repeat has to send.
 
 pub mod arguments;
-pub mod ask;
 pub mod board;
 pub mod facts;
 pub mod hash;

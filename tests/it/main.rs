@@ -3,6 +3,7 @@
 
 mod client_http;
 mod client_stdio;
+mod interop;
 mod keys;
 mod ledger_live;
 mod ledger_read;

@@ -1,70 +1,37 @@
-//! The model over a real ledger: the night that four SIGKILLs left (a copied fixture).
+//! Model and judgement over real ledgers: the night that four SIGKILLs left (a copied fixture), and one
+//! whose rows were swept.
 
 use super::ledger_read::night;
-use redial::judge::verify::{Expected, Totals, verify};
-use redial::judge::{HashCheck, OwnerView, Owners, Pairing, Rules, Verdict};
-use redial::ledger::{Ledger, Survey};
-use redial::model::lookup::LOOK_UP;
-use redial::model::{Context, Counts, Histories, Line, ask, hash};
+use redial::inspect::Inspector;
+use redial::judge::verify::Expected;
+use redial::judge::{HashCheck, Owners, Rules, Verdict};
+use redial::ledger::Ledger;
+use redial::model::{Counts, Line, hash};
 use redial::time::Time;
 
-/// Three hours after the last claim.
+/// Three hours after the last claim of the night.
 fn later() -> Time {
     Time::from_seconds(1795963560.0 + 3.0 * 3600.0).unwrap()
 }
 
-struct Board {
-    lines: Vec<Line>,
-    counts: Counts,
-    totals: Totals,
-}
-
-fn board(rules: Rules) -> Board {
+async fn board(rules: Rules) -> (Vec<Line>, Counts) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(night(dir.path()));
-    let read = ledger.read(move |r| {
-        let mut pass = Survey::keeping(1000);
-        while !pass.complete {
-            r.survey(&mut pass, 3)?;
-        }
-        let owners = OwnerView::from(&pass.owners());
-        let histories = Histories::default();
-        let ctx = Context::new(&histories, &owners, rules, later());
-        let twins = ask::Twins::new(r.same_hash_groups(100)?);
-        let rows = r.newest(None, 100)?;
-        let line = |row| {
-            let facts = twins.facts_of(row, r.has_effects_table(), later());
-            Line::new(
-                &ctx.gather(&facts.row.clone().unwrap().request_id, facts, HashCheck::NotChecked),
-                later(),
-            )
-        };
-        Ok(Board {
-            counts: ask::counts(r, &pass, &twins, &ctx, later())?,
-            totals: ask::totals(r, &pass, &ctx)?,
-            lines: rows.into_iter().map(line).collect(),
-        })
-    });
-    read.unwrap()
+    let inspector = Inspector::new(Some(ledger.clone()), None, rules);
+    let judging = inspector.judging(inspector.overview().await.unwrap()).await;
+    let rows = ledger.read_async(|r| r.newest(None, 100)).await.unwrap();
+    (inspector.lines(&rows, &judging, later()), inspector.counts(&judging, later()))
 }
 
-#[test]
-fn the_night_ledger_in_one_sentence_and_line_by_line() {
-    let b = board(Rules::default());
-    assert_eq!(
-        b.counts.headline(),
-        "7 requests · 5 done · 2 abandoned · 5 tickets · 1 suspect pair"
-    );
-    let told: Vec<_> = b
-        .lines
+#[tokio::test]
+async fn the_night_ledger_in_one_sentence_and_line_by_line() {
+    let (lines, counts) = board(Rules::default()).await;
+    assert_eq!(counts.headline(), "7 requests · 5 done · 2 abandoned · 5 tickets · 1 suspect pair");
+    let told: Vec<_> = lines
         .iter()
         .map(|l| {
-            (
-                &*l.row.request_id,
-                l.judged.state.word(),
-                l.judged.strength.word(),
-                l.verdict_words().join(" "),
-            )
+            let verdict = l.verdict_words().join(" ");
+            (&*l.row.request_id, l.judged.state.word(), l.judged.strength.word(), verdict)
         })
         .collect();
     let done = |id, verdict: &str| (id, "done", "stored", verdict.to_owned());
@@ -81,63 +48,52 @@ fn the_night_ledger_in_one_sentence_and_line_by_line() {
             done("night-001", "suspect_duplicate finished"),
         ]
     );
-    assert_eq!(b.lines[6].label, "障害報告");
-    assert!(b.lines[6].finding.next.contains("look at the pair: night-006"));
-    assert!(
-        b.lines[0]
-            .finding
-            .next
-            .starts_with("may still be working; the server lets a repeat take over since ")
-    );
-    let v = verify(&b.totals, &Expected::default(), false);
-    assert_eq!(v.sentence, "NOT exactly once: 2 unfinished, 1 suspect pair");
+    assert_eq!(lines[6].label, "障害報告");
+    assert!(lines[6].finding.next.contains("look at the pair: night-006"));
+    let stalled = "may still be working; the server lets a repeat take over since ";
+    assert!(lines[0].finding.next.starts_with(stalled), "{}", lines[0].finding.next);
 }
 
-#[test]
-fn with_a_limit_that_never_passes_only_a_newer_owner_speaks() {
-    let b = board(Rules { stale_limit_s: 999_999_999.0, owners: Owners::Auto });
+#[tokio::test]
+async fn with_a_limit_that_never_passes_only_a_newer_owner_speaks() {
+    let rules = Rules { stale_limit_s: 999_999_999.0, owners: Owners::Auto };
+    let (lines, counts) = board(rules).await;
     assert_eq!(
-        b.counts.headline(),
+        counts.headline(),
         "7 requests · 5 done · 1 running · 1 abandoned · 5 tickets · 1 suspect pair"
     );
-    let of = |id: &str| b.lines.iter().find(|l| l.row.request_id == id).unwrap();
+    let of = |id: &str| lines.iter().find(|l| l.row.request_id == id).unwrap();
     assert_eq!(of("night-005").finding.verdicts, [Verdict::Stalled]);
     assert!(of("night-005").judged.why.contains("a newer owner has claimed since"));
     assert_eq!(of("night-007").finding.verdicts, [Verdict::Working]);
 }
 
-#[test]
-fn one_request_asked_for_by_itself_and_the_recipe_proven_by_another() {
+#[tokio::test]
+async fn other_rows_prove_the_recipe_and_make_a_difference_a_conflict() {
     let dir = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(night(dir.path()));
-    let (facts, proof, unknown) = ledger
-        .read(|r| {
-            Ok((
-                ask::request(r, "night-001", later())?,
-                ask::proof(r, None, LOOK_UP, "night-005")?,
-                ask::request(r, "night-404", later())?,
-            ))
-        })
-        .unwrap();
-    assert_eq!(facts.twins.iter().map(|t| &*t.request_id).collect::<Vec<_>>(), ["night-006"]);
-    assert_eq!(facts.row.as_ref().map(|r| r.effects.len()), Some(1));
-    // Arguments that night-005 was not made from are a conflict, not a guess: the tickets prove the recipe.
-    let row_hash = "9466126d7eaf049846143af37d9e6835565184b71a183d7c0ba47ea51835b91d";
-    let checked =
-        hash::check(Some(r#"{"title":"x","body":"y"}"#), Some(row_hash), &[], proof.as_ref());
-    assert_eq!(checked.check, HashCheck::DiffersProven);
-    let (owners, histories) = (OwnerView::default(), Histories::default());
-    let ctx = Context::new(&histories, &owners, Rules::default(), later());
-    let line = Line::new(&ctx.gather("night-404", unknown, HashCheck::NotChecked), later());
+    let inspector = Inspector::new(Some(Ledger::open(night(dir.path()))), None, Rules::default());
+    let wrong = inspector.request("night-005", Some(r#"{"title":"x","body":"y"}"#)).await;
+    assert_eq!(wrong.hash.check, HashCheck::DiffersProven);
+    assert_eq!(wrong.line.finding.verdicts.first(), Some(&Verdict::Conflict));
+    // A done request's arguments can be made again from its ticket.
+    let done = inspector.request("night-002", None).await;
+    assert_eq!(done.hash.check, HashCheck::Equal);
+    let row = done.facts.row.as_ref().unwrap();
+    let args = &done.candidates[0].args;
+    assert_eq!(args, r#"{"request_id": "night-002", "title": "請求修正", "body": "金額誤り"}"#);
     assert_eq!(
-        (line.verdict_words().join(" "), line.judged.state.word()),
-        ("not_known".into(), "unknown")
+        hash::check(Some(args), row.args_hash.as_deref(), &[], None).check,
+        HashCheck::Equal
     );
-    assert_eq!(ctx.gather("night-001", facts, HashCheck::NotChecked).pairing, Pairing::Unproven);
+    let unknown = inspector.request("night-404", None).await;
+    assert_eq!(unknown.line.finding.verdicts, [Verdict::NotKnown]);
+    assert_eq!(unknown.line.judged.state.word(), "unknown");
+    let (_, v) = inspector.verify(&Expected::default(), false).await.unwrap();
+    assert_eq!(v.sentence, "NOT exactly once: 2 unfinished, 1 suspect pair");
 }
 
-#[test]
-fn an_effect_without_its_row_is_swept_when_it_is_the_older_one() {
+#[tokio::test]
+async fn an_effect_without_its_row_is_swept_when_it_is_the_older_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ledger.db");
     let db = rusqlite::Connection::open(&path).unwrap();
@@ -151,19 +107,15 @@ fn an_effect_without_its_row_is_swept_when_it_is_the_older_one() {
     )
     .unwrap();
     drop(db);
-    let verdicts = Ledger::open(path)
-        .read(|r| {
-            let (owners, histories) = (OwnerView::default(), Histories::default());
-            let ctx = Context::new(&histories, &owners, Rules::default(), later());
-            ["swept", "kept", "lost", "never"]
-                .map(|id| {
-                    let facts = ask::request(r, id, later())?;
-                    let line = Line::new(&ctx.gather(id, facts, HashCheck::NotChecked), later());
-                    Ok(line.verdict_words().join(" "))
-                })
-                .into_iter()
-                .collect::<Result<Vec<_>, redial::ledger::LedgerError>>()
-        })
-        .unwrap();
-    assert_eq!(verdicts, ["request_purged", "finished", "effect_without_request", "not_known"]);
+    let inspector = Inspector::new(Some(Ledger::open(path)), None, Rules::default());
+    for (id, want) in [
+        ("swept", "request_purged"),
+        ("kept", "finished"),
+        ("lost", "effect_without_request"),
+        ("never", "not_known"),
+    ] {
+        assert_eq!(inspector.request(id, None).await.line.verdict_words(), [want], "{id}");
+    }
+    let (_, v) = inspector.verify(&Expected::default(), false).await.unwrap();
+    assert_eq!(v.sentence, "NOT exactly once: 1 effect without request");
 }

@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub mod cli;
 pub mod fake_http;
 pub mod night;
 pub mod pty;
