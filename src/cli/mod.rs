@@ -16,6 +16,7 @@ mod report;
 mod rows;
 mod serve;
 mod tools;
+mod verify;
 
 use crate::error::Exit;
 use args::{Cli, Command};
@@ -66,6 +67,7 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
+        Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
     }
 }
@@ -80,6 +82,7 @@ fn describe(command: Option<&Command>) -> (&'static str, bool) {
         Some(Command::Reissue(a)) => ("reissue", a.json),
         Some(Command::Tools(a)) => ("tools", a.json),
         Some(Command::Call(a)) => ("call", a.json),
+        Some(Command::Verify(a)) => ("verify", a.json),
         Some(Command::Serve(_)) => ("serve", false),
     }
 }
