@@ -63,7 +63,7 @@ async fn report(demo: &Demo) -> Result<Exit> {
 }
 
 async fn rows(inspector: &Inspector, p: &mut Plain) -> Result<()> {
-    let overview = inspector.overview().await.map_err(Error::from)?;
+    let overview = inspector.overview(|| async {}).await.map_err(Error::from)?;
     let judging = inspector.judging(overview).await;
     let now = Time::now();
     p.line(Role::Strong, &inspector.counts(&judging, now).headline());

@@ -80,7 +80,7 @@ pub async fn run(a: RowsArgs) -> Done {
             .into());
     };
     let inspector = Inspector::new(Some(ledger), None, rules);
-    let overview = inspector.overview().await.map_err(ledger_error)?;
+    let overview = inspector.overview(|| async {}).await.map_err(ledger_error)?;
     let judging = inspector.judging(overview).await;
     let now = Time::now();
     let limit = a.limit.unwrap_or(if a.json { usize::MAX } else { SHOWN });

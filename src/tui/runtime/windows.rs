@@ -160,7 +160,7 @@ async fn plain(
         _ => rows.len() > count,
     };
     rows.truncate(count);
-    let rows = hands.inspector.lines(&rows, judging, Time::now());
+    let rows = hands.inspector.window_lines(&rows, judging, Time::now());
     Ok(Found { rows, has_newer, has_older, matches: None })
 }
 
