@@ -54,6 +54,11 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
+    conclude(r, pass)
+}
+
+/// What a finished pass comes to, with the counts that are statements of their own.
+fn conclude(r: &Reader<'_>, pass: Survey) -> Result<Overview, LedgerError> {
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
@@ -90,12 +95,44 @@ impl Inspector {
     /// When there is a ledger and it can't be read.
     pub async fn overview(&self) -> Result<Overview, LedgerError> {
         let Some(ledger) = &self.ledger else { return Ok(Overview::default()) };
-        let mut overview = ledger.read_async(overview).await?;
+        Ok(self.remember(ledger.read_async(overview).await?))
+    }
+
+    /// The same for a face that reads windows meanwhile: a small ledger in one look, a large one in pieces
+    /// between which other reads get their turn. What changes meanwhile shows in the next one.
+    ///
+    /// # Errors
+    /// When there is a ledger and it can't be read.
+    pub async fn overview_in_pieces(&self) -> Result<Overview, LedgerError> {
+        enum Step {
+            On(Survey),
+            Through(Box<Overview>),
+        }
+        let Some(ledger) = &self.ledger else { return Ok(Overview::default()) };
+        let mut pass = Survey::keeping(UNFINISHED);
+        loop {
+            let so_far = pass;
+            let step = ledger.read_async(move |r| {
+                let mut pass = so_far.clone();
+                r.survey(&mut pass, PIECE)?;
+                if !pass.complete {
+                    return Ok(Step::On(pass));
+                }
+                conclude(r, pass).map(|o| Step::Through(Box::new(o)))
+            });
+            match step.await? {
+                Step::On(so_far) => pass = so_far,
+                Step::Through(overview) => return Ok(self.remember(*overview)),
+            }
+        }
+    }
+
+    fn remember(&self, mut overview: Overview) -> Overview {
         overview.at = Time::now();
         if let Some(how) = &overview.how {
             self.remember_owners(how.stamp, overview.rows, &overview.owners);
         }
-        Ok(overview)
+        overview
     }
 
     /// Everything lines are judged with, around an overview.

@@ -39,7 +39,7 @@ pub async fn follow(hands: Hands, mut calls: watch::Receiver<u64>) {
             l.borrow_and_update();
         }
         let started = Instant::now();
-        let again = match hands.inspector.overview().await {
+        let again = match hands.inspector.overview_in_pieces().await {
             Ok(overview) => {
                 let judging = Arc::new(hands.inspector.judging(overview).await);
                 last_good = counts(&hands, &judging);
