@@ -8,6 +8,7 @@ mod keys;
 mod ledger_live;
 mod ledger_read;
 mod model;
+mod pty_demo;
 mod pty_restore;
 mod screens;
 mod serve_charge;
