@@ -1,6 +1,9 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cli_bad_input;
+mod cli_json;
+mod cli_main_job;
 mod client_http;
 mod client_stdio;
 mod interop;
