@@ -1,8 +1,13 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod client_era;
+mod client_flood;
 mod client_http;
+mod client_modern;
+mod client_odd;
 mod client_stdio;
+mod client_stream;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;

@@ -2,6 +2,7 @@
 
 pub mod fake_http;
 pub mod served;
+pub mod shell;
 
 use std::time::{Duration, Instant};
 
