@@ -4,8 +4,13 @@
 mod cli_bad_input;
 mod cli_json;
 mod cli_main_job;
+mod client_era;
+mod client_flood;
 mod client_http;
+mod client_modern;
+mod client_odd;
 mod client_stdio;
+mod client_stream;
 mod interop;
 mod keys;
 mod ledger_live;
