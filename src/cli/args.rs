@@ -38,6 +38,8 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Make one call and report its outcome
     Call(CallArgs),
+    /// Count requests and effects: did each happen exactly once?
+    Verify(VerifyArgs),
     /// Run a built-in server
     Serve(ServeArgs),
 }
@@ -336,6 +338,25 @@ pub struct CallArgs {
     pub ledger: LedgerArgs,
     #[command(flatten)]
     pub endpoint: EndpointArgs,
+}
+
+/// `redial verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    /// So many effects must have this label, e.g. 'Disk almost full=1' (repeatable; the last = splits)
+    #[arg(long, value_name = "LABEL=N")]
+    pub expect: Vec<String>,
+    /// So many effects there must be in all
+    #[arg(long, value_name = "N")]
+    pub expect_total: Option<u64>,
+    /// Warnings are errors too: unfinished, suspect duplicates, swept rows
+    #[arg(long)]
+    pub strict: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `redial serve`.
