@@ -136,7 +136,8 @@ fn header(text: &str) -> Result<(String, String)> {
     // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
-    match text.split_once(':').map(|(k, v)| (k.trim(), v.trim())) {
+    let blank = [' ', '\t'];
+    match text.split_once(':').map(|(k, v)| (k.trim_matches(blank), v.trim_matches(blank))) {
         Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
             Ok((k.to_owned(), v.to_owned()))
         }

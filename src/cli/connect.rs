@@ -135,7 +135,7 @@ mod tests {
         assert!(
             e.hint
                 .as_ref()
-                .is_some_and(|h| h.contains("did you mean create_ticket or close_ticket?")),
+                .is_some_and(|h| h.contains("did you mean create_ticket?")),
             "{e}"
         );
         let e = known_tool(&list, "charge").unwrap_err();
