@@ -2,8 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cli_bad_input;
+mod cli_gate;
+mod cli_hostile;
 mod cli_json;
 mod cli_main_job;
+mod cli_output;
+mod cli_signals;
+mod cli_trace;
 mod client_era;
 mod client_flood;
 mod client_http;
