@@ -68,7 +68,7 @@ pub async fn run(a: VerifyArgs) -> Done {
             one_snapshot: how.whole,
             remarks,
         };
-        print_raw(&document(&doc)).ok();
+        print_raw(&document(&doc));
     } else {
         plain(&totals, &verified, &remarks);
     }
@@ -145,7 +145,7 @@ fn plain(t: &Totals, v: &Verified, remarks: &[String]) {
                 (Role::Dim, problem.detail.clone()),
             ]
         };
-        p.table(&v.problems.iter().take(SHOWN).map(row).collect::<Vec<_>>());
+        p.table(&v.problems.iter().take(SHOWN).map(row).collect::<Vec<_>>(), 2);
         let more = v.problems.len().saturating_sub(SHOWN);
         if more > 0 {
             p.line(Role::Dim, &format!("… and {more} more; --json names them"));
@@ -158,7 +158,7 @@ fn plain(t: &Totals, v: &Verified, remarks: &[String]) {
         (false, _) => Role::Bad,
     };
     p.line(role, &v.sentence);
-    p.print().ok();
+    p.print();
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod effects;
 pub mod hash;
 mod header;
 mod open;
+pub mod pass;
 pub mod reader;
 mod repeats;
 pub mod row;

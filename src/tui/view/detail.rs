@@ -3,7 +3,7 @@
 
 use super::cells::{self, Cells, age};
 use super::{Ui, calls};
-use crate::judge::{HashCheck, State};
+use crate::judge::{HashCheck, State, Strength};
 use crate::text;
 use crate::tui::app::Pane;
 use crate::tui::data::{Detail, Line};
@@ -168,8 +168,11 @@ fn conclusion(page: &mut Page, line: &Line) {
     }
 }
 
-/// A reason with how strong it is, unless it says so itself.
-fn with_strength(why: &str, s: crate::judge::Strength) -> String {
+/// A reason with how strong it is, unless it says so itself or is the ledger's own word.
+fn with_strength(why: &str, s: Strength) -> String {
+    if s == Strength::Stored {
+        return why.to_owned();
+    }
     let word = s.word().replace('_', " ");
     if why.contains(&word) { why.to_owned() } else { format!("{why} ({word})") }
 }
@@ -249,6 +252,7 @@ fn events(page: &mut Page, line: &Line, full: Option<&Detail>) {
         none = false;
         let head = format!("{} {}", calls::glyph(c.outcome), calls::word(c));
         let said = if c.why.is_empty() { &c.answer } else { &c.why };
+        let said = c.says.as_ref().map_or_else(|| said.clone(), |s| format!("says {s}"));
         let text = format!("{} on generation {}  {said}", c.tool, c.generation);
         page.timed(Some(c.sent_at), &head, &text, calls::style(t, c));
     }

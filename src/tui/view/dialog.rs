@@ -173,13 +173,8 @@ pub fn verify(
         None => body.text("Counting…", t.dim),
         Some(Err(why)) => body.text(why, t.error),
         Some(Ok(v)) => {
-            let (words, style) = if v.good {
-                ("✓ every finished request has exactly one effect", t.ok)
-            } else {
-                ("✗ not exactly once", t.error)
-            };
-            body.text(words, style);
-            body.text(&v.sentence, t.text);
+            let (glyph, style) = if v.good { ("✓", t.ok) } else { ("✗", t.error) };
+            body.text(&format!("{glyph} {}", v.sentence), style);
             for p in v.problems.iter().take(100) {
                 body.blank();
                 let (word, style) = if p.error { ("error", t.error) } else { ("warning", t.warn) };
@@ -395,6 +390,10 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
         return;
     };
     let gate = &check.gate;
+    if review.editing {
+        foot.text("Editing the arguments. Tab goes back to the question.", t.info);
+        return;
+    }
     for reason in &gate.reasons {
         let style = match gate.question {
             Question::None | Question::Preview => t.text,
@@ -402,10 +401,6 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
             Question::Ask | Question::Type => t.warn,
         };
         foot.text(reason, style);
-    }
-    if review.editing {
-        foot.text("Editing the arguments. Tab goes back to the question.", t.info);
-        return;
     }
     match gate.question {
         Question::None | Question::Preview => {

@@ -41,6 +41,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let app = ui.app;
     let list = &app.requests;
     let mut note = match list.matches {
+        _ if list.is_searching() => "searching…".into(),
         Some((found, all)) if !list.filter.is_empty() => format!("{found} of {all}"),
         _ => String::new(),
     };
