@@ -366,6 +366,9 @@ pub struct ServeArgs {
     /// Which server
     #[command(subcommand)]
     pub server: ServerCommand,
+    /// End when the process that started it ends (Linux)
+    #[arg(long, hide = true)]
+    pub die_with_parent: bool,
 }
 
 /// The built-in servers.
@@ -388,6 +391,9 @@ pub enum ServerCommand {
         /// The work of a ticket with this title raises an error
         #[arg(long, value_name = "TITLE", hide = true)]
         fail_title: Option<String>,
+        /// What is to go wrong: kill:POINT, once:FILE, exit:N, drop-answer, lose-session:STATUS, busy:STATUS*N, rpc-error
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
     /// A server whose tool can't be repeated safely
     Charge {
@@ -400,6 +406,9 @@ pub enum ServerCommand {
         /// How long a charge sleeps after its effect, in seconds
         #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
         work_seconds: f64,
+        /// What is to go wrong; see `tickets`
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
 }
 
