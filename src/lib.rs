@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod journal;
 pub mod json;
 pub mod judge;
+pub mod lab;
 pub mod ledger;
 pub mod model;
 pub mod serve;

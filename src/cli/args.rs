@@ -40,6 +40,8 @@ pub enum Command {
     Call(CallArgs),
     /// Count requests and effects: did each happen exactly once?
     Verify(VerifyArgs),
+    /// Kill a server in the middle of its work, many times, and count effects
+    Killtest(KilltestArgs),
     /// Run a built-in server
     Serve(ServeArgs),
 }
@@ -358,6 +360,44 @@ pub struct VerifyArgs {
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// `redial killtest`.
+#[derive(Debug, Args)]
+pub struct KilltestArgs {
+    /// How many times
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub trials: u32,
+    /// The same seed kills at the same moments
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Where: before-claim, during-work, before-commit, after-commit (the built-in server), or random
+    #[arg(long, value_name = "POINT", default_value = "random", value_parser = ["before-claim", "during-work", "before-commit", "after-commit", "random"])]
+    pub at: String,
+    /// The tool: create_ticket has a request_id, charge has none and shows what that means
+    #[arg(long, value_name = "T")]
+    pub tool: Option<String>,
+    /// Where recordings of trials that were not exactly once are kept
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// The ledger that the server writes and effects are counted in; needed for any server but the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Where the server listens, if it speaks HTTP; it is started with --start
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub http: Option<String>,
+    /// How the server of --http is started, e.g. "python server.py" (no shell; NAME=VALUE first for the environment)
+    #[arg(long, value_name = "COMMAND")]
+    pub start: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first
+    #[arg(long, value_enum, default_value = "auto")]
+    pub era: EraArg,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// A server to start on stdio and kill, after `--`; none: the built-in one
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 /// `redial serve`.

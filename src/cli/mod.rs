@@ -11,6 +11,7 @@ mod find;
 mod gate;
 mod interrupt;
 pub mod json;
+mod killtest;
 mod open;
 pub mod plain;
 mod reissue;
@@ -69,6 +70,7 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Verify(a)) => verify::run(a).await,
+        Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
     }
 }

@@ -46,10 +46,9 @@ impl KillPoint {
 impl FromStr for KillPoint {
     type Err = String;
     fn from_str(text: &str) -> Result<KillPoint, String> {
-        KillPoint::ALL
-            .into_iter()
-            .find(|p| p.word() == text)
-            .ok_or_else(|| format!("{text} is none of before-claim, during-work, before-commit, after-commit"))
+        KillPoint::ALL.into_iter().find(|p| p.word() == text).ok_or_else(|| {
+            format!("{text} is none of before-claim, during-work, before-commit, after-commit")
+        })
     }
 }
 
@@ -95,7 +94,8 @@ impl Faults {
         let mut left = Left::default();
         for word in words {
             let (name, value) = word.split_once(':').unwrap_or((word, ""));
-            let wrong = || Error::usage(format!("--fault {word} is no fault that this server knows"));
+            let wrong =
+                || Error::usage(format!("--fault {word} is no fault that this server knows"));
             let number = |text: &str| match text {
                 "" => Ok(1),
                 n => n.parse::<u32>().map_err(|_| wrong()),
@@ -132,7 +132,11 @@ impl Faults {
     }
 
     /// A call begins. The article's server: `os._exit(137)` with FATAL on stderr at its second call.
-    #[allow(clippy::exit, clippy::disallowed_methods, reason = "dying without destructors is the fault")]
+    #[allow(
+        clippy::exit,
+        clippy::disallowed_methods,
+        reason = "dying without destructors is the fault"
+    )]
     pub fn call(&self) {
         let n = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
         if n == self.0.exit_at {
@@ -188,7 +192,8 @@ mod tests {
 
     #[test]
     fn unknown_words_are_usage_errors() {
-        for bad in ["", "kill", "kill:later", "busy", "busy:x", "exit:x", "drop-answer:-1", "sleep"] {
+        for bad in ["", "kill", "kill:later", "busy", "busy:x", "exit:x", "drop-answer:-1", "sleep"]
+        {
             assert!(faults(&[bad]).is_err(), "{bad}");
         }
         for point in KillPoint::ALL {

@@ -4,8 +4,8 @@
 //! stops nothing: work that began finishes, as in the reference server, and only its answer is lost. Ends on SIGTERM or
 //! SIGINT, in the same way as stdio.
 
-use super::headers::{self, SESSION, VERSION};
 use super::faults::Instead;
+use super::headers::{self, SESSION, VERSION};
 use super::mcp::{self, Answer, Call, Server, Step};
 use super::pending::Pending;
 use super::stop::Stop;
@@ -180,7 +180,8 @@ impl App {
     fn instead(&self, fault: Instead) -> Response {
         match fault {
             Instead::Busy(status) => {
-                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+                let status =
+                    StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
                 (status, "busy: told to be\n").into_response()
             }
             Instead::SessionLost(status) => {

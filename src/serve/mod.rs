@@ -101,7 +101,10 @@ fn log(line: &str) {
 /// As the article's server says it: the order of its lines against the client's is what matters.
 fn log_cancel(id: &crate::wire::id::Id) {
     let id = id.to_json();
-    log(&format!("<<< INBOUND notifications/cancelled {{\"requestId\":{}}}", crate::text::visible(&id)));
+    log(&format!(
+        "<<< INBOUND notifications/cancelled {{\"requestId\":{}}}",
+        crate::text::visible(&id)
+    ));
 }
 
 fn log_aborted(id: &crate::wire::id::Id) {
