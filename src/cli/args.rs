@@ -42,6 +42,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Kill a server in the middle of its work, many times, and count effects
     Killtest(KilltestArgs),
+    /// Run the articles' claims for real and count
+    Lab(LabArgs),
     /// Run a built-in server
     Serve(ServeArgs),
 }
@@ -400,6 +402,48 @@ pub struct KilltestArgs {
     pub command: Vec<String>,
 }
 
+/// `redial lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+impl LabArgs {
+    /// Asked for JSON.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            LabCommand::List { json } | LabCommand::Run { json, .. } => *json,
+        }
+    }
+}
+
+/// `redial lab list|run`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// The scenarios, and how the clients in them repeat
+    List {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Play one scenario, or all
+    Run {
+        /// The scenario's name, or all
+        name: String,
+        /// One protocol era only; auto plays both where both make sense
+        #[arg(long, value_enum, default_value = "auto")]
+        era: EraArg,
+        /// Keep a recording of each run here
+        #[arg(long, value_name = "DIR")]
+        keep: Option<PathBuf>,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// `redial serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
@@ -450,6 +494,9 @@ pub enum ServerCommand {
         #[arg(long, value_name = "FAULT", hide = true)]
         fault: Vec<String>,
     },
+    /// Handles that live in the process, for the lab
+    #[command(hide = true)]
+    Baskets,
 }
 
 #[cfg(test)]

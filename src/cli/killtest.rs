@@ -90,7 +90,7 @@ pub async fn run(a: KilltestArgs) -> Done {
 }
 
 /// SIGTERM or SIGINT.
-async fn stopped() {
+pub async fn stopped() {
     use tokio::signal::unix::{SignalKind, signal};
     let (term, int) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     let (Ok(mut term), Ok(mut int)) = (term, int) else { return std::future::pending().await };

@@ -12,6 +12,7 @@ mod gate;
 mod interrupt;
 pub mod json;
 mod killtest;
+mod lab;
 mod open;
 pub mod plain;
 mod reissue;
@@ -71,6 +72,7 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
+        Some(Command::Lab(a)) => lab::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
     }
 }

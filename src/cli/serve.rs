@@ -16,6 +16,7 @@ pub async fn run(a: ServeArgs) -> Done {
         ServerCommand::Charge { http, effects, work_seconds, fault } => {
             (http, Offer::Charge(ChargeOptions { effects, work_seconds }), fault)
         }
+        ServerCommand::Baskets => (None, Offer::Baskets, Vec::new()),
     };
     let faults = Faults::parse(&fault)?;
     Ok(serve(ServeOptions { http, offer, faults }).await?)

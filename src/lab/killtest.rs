@@ -489,10 +489,10 @@ impl Run {
 
 /// Why a trial whose process died by signal 9 proves nothing all the same.
 fn void_reason(first: Option<&Call>, left: &[u32]) -> Option<String> {
-    if let Some(pid) = left.first() {
-        return Some(format!(
-            "only a launcher died: process {pid}, which it had started, lived on (name the server itself)"
-        ));
+    if !left.is_empty() {
+        return Some(
+            "only a launcher died: what it had started lived on (name the server itself)".into(),
+        );
     }
     match first.and_then(Call::outcome) {
         Some(Outcome::Unknown) => None,

@@ -7,7 +7,11 @@
 pub mod effects;
 pub mod keep;
 pub mod killtest;
+pub mod play;
+pub mod policy;
 pub mod process;
+pub mod scenario;
+pub mod stage;
 
 /// A source of numbers that the same seed repeats (splitmix64). Not for secrets.
 #[derive(Debug, Clone)]

@@ -58,7 +58,7 @@ struct Left {
     kill: Option<KillPoint>,
     /// The kill happens only if this file isn't there yet, and makes it: once, over all lives of a server.
     once: Option<PathBuf>,
-    /// The process exits with 137 at its call of this number.
+    /// The process exits with 137 at its call of this number, once its work is stored.
     exit_at: u32,
     calls: AtomicU32,
     /// Answers of calls that are never written.
@@ -118,7 +118,13 @@ impl Faults {
         Ok(Faults(Arc::new(left)))
     }
 
-    /// Dies here by SIGKILL if told to.
+    /// Dies here if told to: by SIGKILL, or as the article's server (FATAL on stderr and exit code 137 at its
+    /// second call).
+    #[allow(
+        clippy::exit,
+        clippy::disallowed_methods,
+        reason = "dying without destructors is the fault"
+    )]
     pub fn reached(&self, point: KillPoint) {
         let first = || match &self.0.once {
             Some(file) => OpenOptions::new().write(true).create_new(true).open(file).is_ok(),
@@ -129,20 +135,16 @@ impl Faults {
             // Nothing runs after this; should the signal be refused, the trial is void, not wrong.
             kill_process(getpid(), Signal::KILL).ok();
         }
-    }
-
-    /// A call begins. The article's server: `os._exit(137)` with FATAL on stderr at its second call.
-    #[allow(
-        clippy::exit,
-        clippy::disallowed_methods,
-        reason = "dying without destructors is the fault"
-    )]
-    pub fn call(&self) {
-        let n = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        if n == self.0.exit_at {
-            super::log(&format!("FATAL: told to exit at call {n}"));
+        let calls = self.0.calls.load(Ordering::SeqCst);
+        if point == KillPoint::AfterCommit && calls > 0 && calls == self.0.exit_at {
+            super::log(&format!("FATAL: told to exit at call {calls}"));
             std::process::exit(137);
         }
+    }
+
+    /// A call begins.
+    pub fn call(&self) {
+        self.0.calls.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether this call's answer is never written.

@@ -5,6 +5,7 @@
 //! `tool` (what a server offers), `tickets` and `charge` (the two offers), `mcp` (JSON-RPC text to JSON-RPC
 //! text), `stdio` and `http` (bytes). Nothing here knows redial's client, journal or verdicts.
 
+mod baskets;
 mod charge;
 mod faults;
 mod headers;
@@ -35,7 +36,7 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// What to serve, and where.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Which of the two servers.
+    /// Which of the servers.
     pub offer: Offer,
     /// Streamable HTTP on this loopback `ADDRESS:PORT` (path `/mcp`, port 0: any free one); stdio if `None`.
     pub http: Option<String>,
@@ -43,13 +44,15 @@ pub struct ServeOptions {
     pub faults: Faults,
 }
 
-/// The two servers.
+/// The servers.
 #[derive(Debug, Clone)]
 pub enum Offer {
     /// `serve tickets`.
     Tickets(TicketOptions),
     /// `serve charge`.
     Charge(ChargeOptions),
+    /// `serve baskets`: handles that a restart forgets.
+    Baskets,
 }
 
 /// Serves until stdin ends (stdio), or SIGTERM or SIGINT. The end never waits for work: what sleeps then
@@ -72,6 +75,7 @@ pub async fn run(options: ServeOptions) -> Result<Exit> {
             let tools = charge::Charge::open(o, stop.clone(), options.faults.clone())?;
             mcp::Server::new(tools, options.faults)
         }
+        Offer::Baskets => mcp::Server::new(baskets::Baskets::default(), options.faults),
     });
     match address {
         Some(address) => http::run(server, stop, address).await?,
