@@ -44,6 +44,8 @@ pub enum Command {
     Killtest(KilltestArgs),
     /// Run the articles' claims for real and count
     Lab(LabArgs),
+    /// Lessons on a terminal: make it happen, say what you expect, count
+    Teach(TeachArgs),
     /// Run a built-in server
     Serve(ServeArgs),
 }
@@ -442,6 +444,13 @@ pub enum LabCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// `redial teach`.
+#[derive(Debug, Args)]
+pub struct TeachArgs {
+    /// The lesson to begin with; none opens the menu
+    pub lesson: Option<String>,
 }
 
 /// `redial serve`.

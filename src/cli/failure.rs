@@ -34,6 +34,7 @@ impl Asked {
             Some(Command::Serve(_)) => ("serve", false, About::Other),
             Some(Command::Killtest(a)) => ("killtest", a.json, About::Other),
             Some(Command::Lab(a)) => ("lab", a.json(), About::Other),
+            Some(Command::Teach(_)) => ("teach", false, About::Other),
             Some(Command::Verify(a)) => ("verify", a.json, About::Other),
             Some(Command::Rows(a)) => ("rows", a.json, About::Rows),
             Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),

@@ -19,6 +19,7 @@ mod reissue;
 mod report;
 mod rows;
 mod serve;
+mod teach;
 mod tools;
 mod verify;
 
@@ -73,6 +74,7 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,
+        Some(Command::Teach(a)) => teach::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
     }
 }

@@ -4,12 +4,15 @@
 //! clients in the wild retry (used here and nowhere else: redial itself never repeats a call), `killtest` kills,
 //! `scenario` and its kin are the lab, `keep` writes down what went on the wire. Nothing here knows a face.
 
+pub mod class;
 pub mod effects;
 pub mod keep;
 pub mod killtest;
+pub mod lesson;
 pub mod play;
 pub mod policy;
 pub mod process;
+pub mod progress;
 pub mod scenario;
 pub mod stage;
 

@@ -461,7 +461,7 @@ impl Scene<'_> {
 
 impl Stage {
     /// Waits until the work has begun: a claim in the ledger, a line among the charges.
-    async fn wait_for_work(&self, request_id: &str) {
+    pub(super) async fn wait_for_work(&self, request_id: &str) {
         for _ in 0..2000 {
             let begun = match self.is_charge {
                 true => self.effects.total().await.unwrap_or(0) > 0,

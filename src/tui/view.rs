@@ -2,7 +2,7 @@
 //! ledger or the journal hold. Foreign text goes through `text` in `cells`, nowhere else.
 
 mod calls;
-mod cells;
+pub(crate) mod cells;
 mod detail;
 mod dialog;
 mod foot;
