@@ -4,12 +4,16 @@
 
 pub mod cli;
 pub mod client;
+pub mod demo;
 pub mod error;
+pub mod inspect;
 pub mod journal;
 pub mod json;
 pub mod judge;
 pub mod ledger;
+pub mod model;
 pub mod serve;
 pub mod text;
 pub mod time;
+pub mod tui;
 pub mod wire;

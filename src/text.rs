@@ -42,6 +42,36 @@ pub fn visible_bytes(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(visible(&text).into_owned())
 }
 
+/// JSON text made visible without changing what it means: characters that would be hidden or obeyed become
+/// `\u` escapes, which is the same JSON (they can only stand inside strings); tabs become two spaces, a
+/// CR goes. For showing and editing arguments; line feeds are kept.
+pub fn visible_json(text: &str) -> Cow<'_, str> {
+    if text.split('\n').all(is_clean) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + text.len() / 4);
+    for g in text.graphemes(true) {
+        match g {
+            "\t" => out.push_str("  "),
+            "\r" => {}
+            "\n" | "\r\n" => out.push('\n'),
+            g if is_clean(g) || visible(g) == g => out.push_str(g),
+            g => {
+                for c in g.chars() {
+                    if is_clean(c.encode_utf8(&mut [0; 4])) {
+                        out.push(c);
+                        continue;
+                    }
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        let _ = write!(out, "\\u{unit:04x}");
+                    }
+                }
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// How many cells `text` takes, drawn by ratatui grapheme by grapheme. For text that came through
 /// [`visible`] (control characters count 0 here).
 pub fn width(text: &str) -> usize {
@@ -82,6 +112,45 @@ pub fn pad(text: &str, cells: usize) -> String {
 pub fn pad_left(text: &str, cells: usize) -> String {
     let cut = truncate(text, cells, "…");
     format!("{}{cut}", " ".repeat(cells.saturating_sub(width(&cut))))
+}
+
+/// `text` broken into lines of at most `cells` cells, at spaces where there are any; at most `max` lines,
+/// the last one then ending with `…`. For text that came through [`visible`].
+pub fn wrap(text: &str, cells: usize, max: usize) -> Vec<String> {
+    let cells = cells.max(2);
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() && lines.len() < max {
+        let (mut used, mut end, mut space) = (0, rest.len(), None);
+        for (at, g) in rest.grapheme_indices(true) {
+            let w = cell_width(g);
+            // A cluster that is wider than the line has a line of its own: every line takes something.
+            if used + w > cells && at > 0 {
+                end = at;
+                break;
+            }
+            used += w;
+            if g == " " {
+                space = Some(at);
+            }
+        }
+        // Break at the last space, unless that wastes half of the line or the line ends there anyway.
+        let at = match space {
+            Some(s) if end < rest.len() && !rest[end..].starts_with(' ') && s * 2 > end => s,
+            _ => end,
+        };
+        let (line, tail) = rest.split_at(at);
+        rest = if end < rest.len() { tail.trim_start_matches(' ') } else { "" };
+        if lines.len() + 1 == max && !rest.is_empty() {
+            lines.push(format!("{}…", truncate(line, cells - 1, "")));
+        } else {
+            lines.push(line.trim_end_matches(' ').to_owned());
+        }
+    }
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
 }
 
 /// The width of one grapheme as ratatui's cells count it: half-width sound marks take a cell.
@@ -208,6 +277,16 @@ mod tests {
     }
 
     #[test]
+    fn json_stays_the_same_json() {
+        let raw = "{\"a\":\"x\u{202e}y\u{e0041}\u{9b} 障害 👩‍👧\",\r\n\t\"b\":1.0}";
+        let shown = visible_json(raw);
+        assert_eq!(shown, "{\"a\":\"x\\u202ey\\udb40\\udc41\\u009b 障害 👩‍👧\",\n  \"b\":1.0}");
+        let read = |t: &str| serde_json::from_str::<serde_json::Value>(t).unwrap();
+        assert_eq!(read(&shown), read(raw));
+        assert!(matches!(visible_json("{\"a\":\n\"障害\"}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
     fn real_writing_is_left_alone() {
         for s in ["👩‍👩‍👧 家族", "❤️ 1️⃣ 🏳️‍🌈 👍🏽", "ﾊﾞｸﾞ", "e\u{301}", "か\u{3099}", "한국어", "עברית"]
         {
@@ -227,6 +306,14 @@ mod tests {
         assert_eq!(pad_left("12 s", 6), "  12 s");
         // A wide character that doesn't fit leaves a cell, which is filled.
         assert_eq!(width(&pad("a漢字", 3)), 3);
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_within_long_words() {
+        assert_eq!(wrap("the server process died", 12, 9), ["the server", "process died"]);
+        assert_eq!(wrap("障害報告障害報告", 7, 9), ["障害報", "告障害", "報告"]);
+        assert_eq!(wrap("aaaa bbbb cccc", 4, 2), ["aaaa", "bbb…"]);
+        assert_eq!(wrap("", 4, 2), [""]);
     }
 
     /// How many cells ratatui fills when it draws `text`.
@@ -293,6 +380,11 @@ mod tests {
             prop_assert_eq!(width(&out) <= max, cut == out);
             prop_assert_eq!(width(&pad(&out, max)), max);
             prop_assert_eq!(width(&pad_left(&out, max)), max);
+            let lines = wrap(&out, max, 1000);
+            let fits = |l: &String| width(l) <= max.max(2) || l.graphemes(true).count() == 1;
+            prop_assert!(lines.iter().all(fits), "{lines:?}");
+            let squeeze = |t: &str| t.replace(' ', "");
+            prop_assert_eq!(squeeze(&lines.concat()), squeeze(&out));
         }
     }
 }

@@ -1,50 +1,60 @@
-//! `redial call`: one first delivery of a `tools/call`, and its outcome. Sends what a person typed, once.
+//! `redial call`: a first delivery of a `tools/call`, and its outcome. Sends what a person typed, once. With a
+//! ledger, a request_id that the ledger already has makes it a repeat, behind the gate.
 
 use super::args::CallArgs;
 use super::connect::{arguments_object, check_request_id, known_tool, open};
-use super::json;
-use super::plain::{Plain, Role, print_raw};
-use super::report::{CallJson, Done, Witness, exit_of};
-use crate::error::{Error, Exit};
-use crate::journal::Hint;
+use super::interrupt::{Interrupt, watched};
+use super::open::{open_ledger, readable};
+use super::reissue::{Run, run_prepared};
+use super::report::Done;
+use crate::error::{Exit, Result};
+use crate::inspect::Inspector;
+use crate::inspect::reissue::Wish;
 use crate::json::raw;
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct Doc {
-    schema: &'static str,
-    #[serde(flatten)]
-    call: CallJson,
-}
+use crate::model::arguments::{Candidate, Source};
 
 pub async fn run(a: CallArgs) -> Done {
     arguments_object(&a.args, "--args")?;
-    if let Some(id) = raw::get_str(&a.args, "request_id") {
-        check_request_id(&id)?;
+    let id = raw::get_str(&a.args, "request_id");
+    if let Some(id) = &id {
+        check_request_id(id)?;
     }
-    let client = open(a.endpoint.required()?, &a.endpoint, a.timeout).await?;
-    let done = call(&client, &a).await;
-    client.close().await;
-    done
+    let endpoint = a.endpoint.required()?;
+    let (ledger, rules) = open_ledger(&a.ledger)?;
+    readable(ledger.as_ref()).await?;
+    let interrupt = Interrupt::listen();
+    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
+    inspector.read_only = a.read_only.read_only;
+    let look_up = inspector.look_up.clone();
+    watched(&client, &interrupt, &look_up, call(&inspector, &a, id, &interrupt)).await
 }
 
-async fn call(client: &crate::client::Client, a: &CallArgs) -> Done {
-    let list = client.tools().await?;
-    let reads_only = known_tool(&list, &a.tool)?.is_some_and(|t| t.read_only == Hint::True);
-    let id = client.call(&a.tool, &a.args, None).await?;
-    let Some(call) = client.settled(id).await else {
-        return Err(
-            Error::new(Exit::Unknown, "the call is not in the journal: outcome unknown").into()
-        );
+async fn call(
+    inspector: &Inspector,
+    a: &CallArgs,
+    id: Option<String>,
+    interrupt: &Interrupt,
+) -> Result<Exit> {
+    known_tool(&inspector.client()?.tools().await?, &a.tool)?;
+    let wish = Wish {
+        request_id: id.clone(),
+        tool: Some(a.tool.clone()),
+        candidates: vec![Candidate {
+            args: a.args.clone(),
+            tool: Some(a.tool.clone()),
+            source: Source::Given,
+        }],
+        first_delivery: true,
     };
-    let report = CallJson::new(&call, Witness::of(client, Some(call.generation)));
-    if a.json {
-        print_raw(&json::document(&Doc { schema: "redial/call@1", call: report })).ok();
-    } else {
-        let mut p = Plain::default();
-        p.field("call", Role::Strong, &format!("{} {}", a.tool, a.args));
-        report.plain(&mut p);
-        p.print().ok();
-    }
-    Ok(exit_of(&call, reads_only))
+    let prepared = inspector.prepare(&wish).await?;
+    let run = Run {
+        confirm: a.confirm.as_deref(),
+        limit_s: a.timeout,
+        json: a.json,
+        schema: "redial/call@1",
+        id: id.as_deref(),
+        interrupt,
+    };
+    run_prepared(inspector, &prepared, &run).await
 }

@@ -2,11 +2,20 @@
 //! `plain` and `json` alone. Nothing below knows this module.
 
 pub mod args;
+mod attach;
 mod call;
 mod connect;
+mod demo;
+mod failure;
+mod find;
+mod gate;
+mod interrupt;
 pub mod json;
+mod open;
 pub mod plain;
+mod reissue;
 mod report;
+mod rows;
 mod serve;
 mod tools;
 
@@ -14,8 +23,8 @@ use crate::error::Exit;
 use args::{Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
-use report::{Done, Failure};
-use serde::Serialize;
+use failure::Asked;
+use report::Done;
 
 /// Parses `args` (with the program's name first), runs the command, prints its report or its error, and
 /// says the exit status.
@@ -23,8 +32,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
-            // clap writes help to stdout and mistakes to stderr; a closed pipe is nobody's error.
-            e.print().ok();
+            failure::usage(&e);
             return match e.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good,
                 _ => Exit::Usage,
@@ -39,76 +47,26 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
                 return Exit::Endpoint;
             }
         };
-    let (name, wants_json) = describe(cli.command.as_ref());
+    let asked = Asked::of(cli.command.as_ref());
     let done = runtime.block_on(run(cli.command));
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     match done {
         Ok(exit) => exit,
-        Err(failure) => complain(&failure, name, wants_json),
+        Err(failure) => asked.failed(&failure),
     }
 }
 
 async fn run(command: Option<Command>) -> Done {
     match command {
+        None if attach::has_terminal() => attach::demo().await,
+        None => demo::run().await,
+        Some(Command::Attach(a)) => attach::run(a).await,
+        Some(Command::Rows(a)) => rows::run(a).await,
+        Some(Command::Find(a)) => find::run(a).await,
+        Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
-        _ => Err(crate::error::Error::usage("not built yet").into()),
     }
-}
-
-/// The command's name and whether it was asked for JSON.
-fn describe(command: Option<&Command>) -> (&'static str, bool) {
-    match command {
-        None => ("demo", false),
-        Some(Command::Attach(_)) => ("attach", false),
-        Some(Command::Rows(a)) => ("rows", a.json),
-        Some(Command::Find(a)) => ("find", a.json),
-        Some(Command::Reissue(a)) => ("reissue", a.json),
-        Some(Command::Tools(a)) => ("tools", a.json),
-        Some(Command::Call(a)) => ("call", a.json),
-        Some(Command::Serve(_)) => ("serve", false),
-    }
-}
-
-/// The one place where errors are printed: words on stderr, and with `--json` a document on stdout too.
-fn complain(failure: &Failure, name: &str, wants_json: bool) -> Exit {
-    #[derive(Serialize)]
-    struct Doc<'a> {
-        schema: String,
-        error: Words<'a>,
-        #[serde(flatten)]
-        witness: Option<&'a report::Witness>,
-    }
-    #[derive(Serialize)]
-    struct Words<'a> {
-        message: &'a str,
-        hint: Option<&'a str>,
-        exit_status: u8,
-    }
-    let Failure { error, witness } = failure;
-    if let Some(w) = witness {
-        for line in &w.stderr {
-            plain::complain_more(&format!("  │ {line}"));
-        }
-        for line in &w.noise {
-            plain::complain_more(&format!("  │ (stdout) {line}"));
-        }
-    }
-    plain::complain(&error.to_string());
-    if wants_json {
-        let doc = Doc {
-            schema: format!("redial/{name}@1"),
-            error: Words {
-                message: &error.what,
-                hint: error.hint.as_deref(),
-                exit_status: error.exit as u8,
-            },
-            witness: witness.as_ref(),
-        };
-        // Stdout gone: the words are on stderr.
-        plain::print_raw(&json::document(&doc)).ok();
-    }
-    error.exit
 }

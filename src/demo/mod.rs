@@ -96,11 +96,16 @@ async fn kill_in_the_middle(client: &Client, ledger: &Ledger) -> Result<(String,
         let call = client.call("create_ticket", &args, None).await?;
         wait_for_claim(ledger, &id).await;
         let pid = client.journal().read(|s| match s.generation().map(|g| &g.transport) {
-            Some(Transport::Stdio { pid, .. }) => pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw),
+            Some(Transport::Stdio { pid, .. }) => {
+                pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw)
+            }
             _ => None,
         });
         let Some(pid) = pid else { break };
-        client.journal().append(1, Kind::Note(Note::Text("demo: SIGKILL to the server, in the middle of a ticket".into())));
+        client.journal().append(
+            1,
+            Kind::Note(Note::Text("demo: SIGKILL to the server, in the middle of a ticket".into())),
+        );
         // A server that is already gone is what the journal then shows.
         kill_process(pid, Signal::KILL).ok();
         let outcome = client.settled(call).await.and_then(|c| c.outcome());
@@ -110,7 +115,8 @@ async fn kill_in_the_middle(client: &Client, ledger: &Ledger) -> Result<(String,
         client.reconnect();
         client.ready().await?;
     }
-    Err(Error::endpoint("the demo could not kill its server in the middle of a ticket").hint("run it again on a calmer machine"))
+    Err(Error::endpoint("the demo could not kill its server in the middle of a ticket")
+        .hint("run it again on a calmer machine"))
 }
 
 /// Waits until the ledger has the claim, at most the time of the work.

@@ -51,7 +51,7 @@ pub fn owner_generations<'a>(
         let fits = |g: &&Generation| {
             lived_through(g, claimed, claimed)
                 && owners.claims_of(owner).is_none_or(|c| lived_through(g, c.first, c.last))
-                && calls.iter().any(|c| c.generation == g.n && claims(c, row, claimed))
+                && calls.iter().any(|c| c.generation == g.n && claimed_by(row, c))
         };
         for g in generations.iter().filter(fits) {
             found
@@ -78,8 +78,9 @@ fn lived_through(g: &Generation, first: Time, last: Time) -> bool {
     g.opened_at <= first && g.ended.is_none_or(|e| last <= e.at)
 }
 
-/// Whether `call` can be what claimed `row` at `claimed`.
-fn claims(call: &Call, row: &Row, claimed: Time) -> bool {
+/// Whether `call` can be what made the claim that `row` holds now.
+pub fn claimed_by(row: &Row, call: &Call) -> bool {
+    let Some(claimed) = row.claimed_at else { return false };
     call.request_id.as_deref() == Some(row.request_id.as_str())
         && call.sent > 0
         && call.sent_at <= claimed

@@ -72,12 +72,6 @@ impl OwnerView {
         self.claims.iter().find(|c| c.owner == owner)
     }
 
-    /// The owner with the newest claim, and that claim's time.
-    pub fn newest(&self) -> Option<(&str, Time)> {
-        let c = &self.claims[self.newest?];
-        Some((c.owner.as_str(), c.last))
-    }
-
     /// The earliest known claim by another owner after `at`.
     pub fn newer_than(&self, owner: &str, at: Time) -> Option<Time> {
         let after = self.claims.partition_point(|c| c.first <= at);
@@ -132,7 +126,6 @@ mod tests {
         assert_eq!(v.newer_than("a", Time(2)), Some(Time(4)));
         assert_eq!(v.newer_than("b", Time(5)), Some(Time(7)));
         assert_eq!(v.newer_than("c", Time(7)), None, "its own later claims are no newer owner");
-        assert_eq!(v.newest(), Some(("c", Time(9))));
         let shared = view(&[("a", 1, 9), ("b", 2, 8)]);
         assert_eq!(shared.newer_than("a", Time(5)), Some(Time(8)));
         assert_eq!(shared.newer_than("b", Time(8)), Some(Time(9)));

@@ -51,16 +51,10 @@ pub fn judge_row(
     server_says: Option<&ServerWord>,
     now: Time,
 ) -> Judged {
-    let state = match row.status.as_str() {
-        "running" => return Running { row, owners, rules, now }.judge(observed, server_says),
-        "done" => State::Done,
-        "abandoned" => State::Abandoned,
-        "waiting" => State::Waiting,
-        "failed" => State::Failed,
-        "cancelled" | "canceled" => State::Cancelled,
-        "expired" => State::Expired,
-        other => State::Unmapped(other.to_owned()),
-    };
+    let state = stored(&row.status);
+    if state == State::Running {
+        return Running { row, owners, rules, now }.judge(observed, server_says);
+    }
     if let (State::Abandoned, Some(end)) = (&state, observed) {
         let why = format!("the ledger's own word, and {}", end.words());
         return plain(state, Strength::Observed, why);
@@ -71,6 +65,21 @@ pub fn judge_row(
         _ => "the ledger's own word".into(),
     };
     plain(state, Strength::Stored, why)
+}
+
+/// The state a stored word names, before anybody judges it. Only the exact words: any other is shown as it
+/// is and never counts as done.
+pub fn stored(word: &str) -> State {
+    match word {
+        "running" => State::Running,
+        "done" => State::Done,
+        "abandoned" => State::Abandoned,
+        "waiting" => State::Waiting,
+        "failed" => State::Failed,
+        "cancelled" | "canceled" => State::Cancelled,
+        "expired" => State::Expired,
+        other => State::Unmapped(other.to_owned()),
+    }
 }
 
 fn plain(state: State, strength: Strength, why: String) -> Judged {

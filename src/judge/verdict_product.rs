@@ -298,6 +298,10 @@ fn what_must_hold_for_every_combination() {
             ];
             assert!(!with.iter().any(has), "{}", why());
         }
+        if effects > 0 {
+            let denied = [Verdict::Rejected, Verdict::NoClaim, Verdict::NeverArrived];
+            assert!(!denied.iter().any(has), "{}", why());
+        }
         if has(&Verdict::NoClaim) {
             assert!(!f.ended_generations.is_empty() && f.row_vanished_at.is_none(), "{}", why());
         }

@@ -23,7 +23,7 @@ pub struct Totals {
     pub same_hash: Vec<Vec<String>>,
     /// Labels that several requests' effects share, with those requests.
     pub same_label: Vec<(String, Vec<String>)>,
-    /// Requests that are not finished, with their state.
+    /// Requests that are not done, with their state.
     pub unfinished: Vec<(String, State)>,
     /// Effects by label.
     pub labels: BTreeMap<String, u64>,
@@ -162,7 +162,11 @@ impl Problems {
 
     fn doubtful(&mut self, t: &Totals) {
         use Severity::Warning;
-        for (id, state) in &t.unfinished {
+        // A foreign ledger's own end is an end, if no good one.
+        let over = |s: &State| {
+            matches!(s, State::Done | State::Failed | State::Cancelled | State::Expired)
+        };
+        for (id, state) in t.unfinished.iter().filter(|(_, s)| !over(s)) {
             let detail = format!("{id} is {}", state.word());
             self.add("unfinished", Warning, std::slice::from_ref(id), detail);
         }
@@ -206,6 +210,7 @@ mod tests {
             unfinished: vec![
                 ("night-005".into(), State::Abandoned),
                 ("night-007".into(), State::Abandoned),
+                ("foreign".into(), State::Failed),
             ],
             labels: [("障害報告".to_owned(), 2)].into(),
             ..Totals::default()

@@ -1,6 +1,31 @@
 //! The server's ledger, read without a trace. Nothing here ever writes to it or judges it.
+//!
+//! `thread` owns the handle and the one thread that opens the file; `open` decides how, with `header` and
+//! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `salvage` reads what
+//! damage has left; `stamp` sees changes.
 
+pub mod checks;
+mod copy;
+mod effects;
 pub mod hash;
+mod header;
+mod open;
+pub mod pass;
+pub mod reader;
 pub mod row;
+mod salvage;
+pub mod schema;
+pub mod stamp;
+pub mod survey;
+mod thread;
+pub mod trouble;
+mod value;
 
+pub use checks::{HashGroup, Loose};
+pub use open::Mode;
+pub use reader::{How, Reader};
 pub use row::{Effect, Row};
+pub use stamp::Stamp;
+pub use survey::{Counts, DONE, OwnerSpan, Survey};
+pub use thread::Ledger;
+pub use trouble::{LedgerError, Trouble};

@@ -17,7 +17,8 @@ struct Article {
 impl Article {
     fn start(ledger: &Path, work_s: &str) -> Article {
         let python = std::env::var("REDIAL_INTEROP_PYTHON").expect("set by .ci/run");
-        let folder = PathBuf::from(std::env::var("REDIAL_INTEROP_ARTICLE").expect("set by .ci/run"));
+        let folder =
+            PathBuf::from(std::env::var("REDIAL_INTEROP_ARTICLE").expect("set by .ci/run"));
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let child = Command::new(python)
             .arg("server.py")
@@ -49,7 +50,7 @@ impl Drop for Article {
 
 fn tickets(ledger: &Path) -> usize {
     let db = rusqlite::Connection::open(ledger).unwrap();
-    db.query_row("SELECT count(*) FROM tickets", [], |r| r.get(0)).unwrap()
+    db.query_row("SELECT count(*) FROM tickets", [], |r| r.get::<_, i64>(0)).unwrap() as usize
 }
 
 /// Waits until the ledger has claimed `id`.
@@ -84,7 +85,8 @@ fn killed_in_mid_call_found_abandoned_and_finished_once() {
     assert_eq!(raw::get_str(&find.get(&["server"]), "status").as_deref(), Some("abandoned"));
     assert_eq!(find.text(&["pairing"]), "consistent");
 
-    let base = ["reissue", "r-1", "--ledger", ledger, "--args", ARGS, "--json", "--http", &server.url];
+    let base =
+        ["reissue", "r-1", "--ledger", ledger, "--args", ARGS, "--json", "--http", &server.url];
     let stopped = redial(&base);
     assert_eq!((stopped.exit, stopped.get(&["sent"]).as_str()), (3, "0"), "{}", stopped.all());
     assert_eq!(tickets(&path), 0);
@@ -94,13 +96,25 @@ fn killed_in_mid_call_found_abandoned_and_finished_once() {
     assert_eq!(first.exit, 0, "{}", first.all());
     let of = |r: &crate::support::cli::Ran, k: &str| r.text(&[k]);
     assert_eq!((of(&first, "outcome"), of(&first, "answer_status")), ("ok".into(), "done".into()));
-    assert_eq!((of(&first, "replayed"), of(&first, "hash_matches")), ("false".into(), "true".into()));
-    assert_eq!((of(&first, "effects_before"), of(&first, "effects_after")), ("0".into(), "1".into()));
-    assert_eq!((of(&first, "state_after"), of(&first, "pairing")), ("done".into(), "proven".into()));
+    assert_eq!(
+        (of(&first, "replayed"), of(&first, "hash_matches")),
+        ("false".into(), "true".into())
+    );
+    assert_eq!(
+        (of(&first, "effects_before"), of(&first, "effects_after")),
+        ("0".into(), "1".into())
+    );
+    assert_eq!(
+        (of(&first, "state_after"), of(&first, "pairing")),
+        ("done".into(), "proven".into())
+    );
 
     let second = redial(&confirmed);
     assert_eq!((second.exit, of(&second, "replayed")), (0, "true".into()), "{}", second.all());
-    assert_eq!((of(&second, "effects_total_before"), of(&second, "effects_total_after")), ("1".into(), "1".into()));
+    assert_eq!(
+        (of(&second, "effects_total_before"), of(&second, "effects_total_after")),
+        ("1".into(), "1".into())
+    );
     assert_eq!(tickets(&path), 1);
 }
 
@@ -120,29 +134,80 @@ fn either_server_finishes_what_the_other_claimed() {
     server.kill();
     assert_eq!(call.join().unwrap().exit, 4);
     let ours = redial(&[
-        "reissue", "r-1", "--ledger", ledger, "--args", ARGS, "--json", "--confirm", "r-1", "--", exe, "serve", "tickets", "--ledger", ledger,
+        "reissue",
+        "r-1",
+        "--ledger",
+        ledger,
+        "--args",
+        ARGS,
+        "--json",
+        "--confirm",
+        "r-1",
+        "--",
+        exe,
+        "serve",
+        "tickets",
+        "--ledger",
+        ledger,
     ]);
     assert_eq!((ours.exit, ours.text(&["replayed"])), (0, "false".into()), "{}", ours.all());
     let server = Article::start(&path, "0");
-    let python = redial(&["reissue", "r-1", "--ledger", ledger, "--args", ARGS, "--json", "--confirm", "r-1", "--http", &server.url]);
+    let python = redial(&[
+        "reissue",
+        "r-1",
+        "--ledger",
+        ledger,
+        "--args",
+        ARGS,
+        "--json",
+        "--confirm",
+        "r-1",
+        "--http",
+        &server.url,
+    ]);
     assert_eq!((python.exit, python.text(&["replayed"])), (0, "true".into()), "{}", python.all());
     assert_eq!(tickets(&path), 1);
 
     // Ours claims and dies; Python finishes.
     let other = ARGS.replace("r-1", "r-2");
     let mut child = Command::new(exe)
-        .args(["serve", "tickets", "--ledger", ledger, "--work-seconds", "30", "--http", "127.0.0.1:0"])
+        .args([
+            "serve",
+            "tickets",
+            "--ledger",
+            ledger,
+            "--work-seconds",
+            "30",
+            "--http",
+            "127.0.0.1:0",
+        ])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
-    let url = lines.by_ref().map_while(Result::ok).find_map(|l| l.strip_prefix("listening on ").map(str::to_owned)).unwrap();
+    let url = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|l| l.strip_prefix("listening on ").map(str::to_owned))
+        .unwrap();
     let call = redial_soon(&["call", "create_ticket", "--args", &other, "--json", "--http", &url]);
     claimed(ledger, "r-2");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(call.join().unwrap().exit, 4);
-    let python = redial(&["reissue", "r-2", "--ledger", ledger, "--args", &other, "--json", "--confirm", "r-2", "--http", &server.url]);
+    let python = redial(&[
+        "reissue",
+        "r-2",
+        "--ledger",
+        ledger,
+        "--args",
+        &other,
+        "--json",
+        "--confirm",
+        "r-2",
+        "--http",
+        &server.url,
+    ]);
     assert_eq!((python.exit, python.text(&["replayed"])), (0, "false".into()), "{}", python.all());
     assert_eq!(tickets(&path), 2);
 }

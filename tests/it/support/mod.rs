@@ -1,8 +1,12 @@
 //! What the tests share.
 
+pub mod cli;
 pub mod fake_http;
+pub mod night;
+pub mod pty;
 pub mod served;
 pub mod shell;
+pub mod svg;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,108 @@
+//! The gate at the command line: a flag, or the same question at a terminal. Default is always No.
+
+use super::interrupt::Interrupt;
+use super::plain::{Plain, Role};
+use super::reissue::{Run, before};
+use crate::error::{Error, Exit};
+use crate::inspect::reissue::{Prepared, stopped};
+use crate::judge::Ask;
+use rustix::termios::{QueueSelector, tcflush};
+use std::io::{BufRead, IsTerminal, Write};
+
+/// What the person said.
+pub enum Answer {
+    /// Send it, with this confirmation.
+    Send(Option<String>),
+    /// Don't; the error says why and carries the exit status.
+    Stop(Error),
+}
+
+/// Asks what the decision asks. At a terminal (stdin and stderr, no `--json`) with words; else only the flag
+/// counts.
+pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
+    let d = &p.decision;
+    if d.refused.is_some() {
+        return Answer::Stop(stopped(d));
+    }
+    if let Some(name) = run.interrupt.seen() {
+        return Answer::Stop(Interrupt::stopped(name, Exit::Endpoint));
+    }
+    if d.ask == Ask::None {
+        return Answer::Send(run.confirm.map(str::to_owned));
+    }
+    if let Some(c) = run.confirm {
+        return if d.passes(Some(c)) {
+            Answer::Send(Some(c.to_owned()))
+        } else {
+            let what = format!(
+                "--confirm says {c:?}, and this call wants {:?}; nothing was sent",
+                d.confirm
+            );
+            Answer::Stop(Error::new(stopped(d).exit, what))
+        };
+    }
+    let at_terminal =
+        !run.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !at_terminal {
+        return Answer::Stop(stopped(d));
+    }
+    show(p, run);
+    let said = tokio::task::spawn_blocking({
+        let ask = d.ask;
+        move || answer(ask)
+    });
+    let said = tokio::select! {
+        said = said => said.unwrap_or_default(),
+        name = run.interrupt.first() => {
+            let mut end = Plain::stderr();
+            end.gap();
+            end.complain();
+            return Answer::Stop(Interrupt::stopped(name, Exit::Gate));
+        }
+    };
+    let yes = said.is_some_and(|said| match d.ask {
+        Ask::Type => said == d.confirm,
+        Ask::Ask => matches!(&*said, "y" | "Y" | "yes"),
+        Ask::Preview | Ask::None => matches!(&*said, "" | "y" | "Y" | "yes"),
+    });
+    if yes {
+        Answer::Send(Some(d.confirm.clone()))
+    } else {
+        Answer::Stop(Error::new(Exit::Gate, "not confirmed; nothing was sent"))
+    }
+}
+
+/// The dialog, on stderr: what is known, the exact call, why it asks, and the question.
+fn show(p: &Prepared, run: &Run<'_>) {
+    let d = &p.decision;
+    let mut text = Plain::stderr();
+    before(&mut text, p, run.id);
+    for (i, reason) in d.reasons.iter().enumerate() {
+        text.field(if i == 0 { "why it asks" } else { "" }, Role::Warn, reason);
+    }
+    // The rest of what the decision tells stands above already: row, look-up, effects.
+    if let Some(twice) = d.tells.last() {
+        text.field("mind", Role::Warn, twice);
+    }
+    let question = match d.ask {
+        Ask::Type => format!("Type {} to send it (anything else: no): ", d.confirm),
+        Ask::Ask => "Send it? y (anything else: no): ".to_owned(),
+        Ask::Preview | Ask::None => "Enter sends it (anything else: no): ".to_owned(),
+    };
+    text.complain();
+    let mut err = anstream::stderr().lock();
+    // Without stderr there is nobody to ask, and the answer read next is then no.
+    write!(err, "{}", crate::text::visible(&question)).and_then(|()| err.flush()).ok();
+}
+
+/// One line from stdin; `None` at its end.
+fn answer(ask: Ask) -> Option<String> {
+    let stdin = std::io::stdin();
+    if ask == Ask::Preview {
+        // An Enter that was pressed before the question was there is no answer to it.
+        tcflush(&stdin, QueueSelector::IFlush).ok();
+    }
+    let mut line = String::new();
+    let read = stdin.lock().read_line(&mut line).unwrap_or(0);
+    (read > 0).then(|| line.trim().to_owned())
+}

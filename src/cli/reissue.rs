@@ -1,0 +1,298 @@
+//! `redial reissue`: the same request again, with the same request_id, behind the gate.
+
+use super::args::ReissueArgs;
+use super::connect::{arguments_object, check_request_id, known_tool, open};
+use super::find;
+use super::gate::{Answer, ask};
+use super::interrupt::{Interrupt, watched};
+use super::json::document;
+use super::open::{open_ledger, readable};
+use super::plain::{Plain, Role, complain, print_raw};
+use super::report::{CallJson, Done, Witness, clip, exit_of};
+use crate::error::{Error, Exit, Result};
+use crate::inspect::Inspector;
+use crate::inspect::reissue::{Prepared, Released, Wish};
+use crate::inspect::request::hash_matches;
+use crate::journal::Outcome;
+use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
+use crate::model::board::count;
+use serde::Serialize;
+use std::path::Path;
+
+/// What a repeat adds to a call's report. `redial call` with a ledger reports it too.
+#[derive(Serialize)]
+pub struct RepeatJson {
+    pub request_id: Option<String>,
+    pub args_source: String,
+    pub hash_matches: Option<bool>,
+    pub hash_why: String,
+    pub replayed: Option<bool>,
+    pub state_before: String,
+    pub state_after: String,
+    pub pairing: &'static str,
+    pub effects_before: Option<u64>,
+    pub effects_after: Option<u64>,
+    pub effects_total_before: Option<u64>,
+    pub effects_total_after: Option<u64>,
+    pub verdict: Vec<String>,
+    pub next: String,
+    pub gate: GateJson,
+}
+
+#[derive(Serialize)]
+pub struct GateJson {
+    ask: &'static str,
+    refused: Option<String>,
+    confirm: String,
+    reasons: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Doc {
+    schema: &'static str,
+    #[serde(flatten)]
+    call: CallJson,
+    #[serde(flatten)]
+    repeat: RepeatJson,
+}
+
+pub async fn run(a: ReissueArgs) -> Done {
+    check_request_id(&a.request_id)?;
+    let candidates = candidates(&a)?;
+    let endpoint = a.endpoint.required()?;
+    let (ledger, rules) = open_ledger(&a.ledger)?;
+    readable(ledger.as_ref()).await?;
+    let interrupt = Interrupt::listen();
+    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
+    inspector.look_up = a.lookup.clone();
+    inspector.read_only = a.read_only.read_only;
+    watched(&client, &interrupt, &a.lookup, reissue(&inspector, &a, candidates, &interrupt)).await
+}
+
+async fn reissue(
+    inspector: &Inspector,
+    a: &ReissueArgs,
+    candidates: Vec<Candidate>,
+    interrupt: &Interrupt,
+) -> Result<Exit> {
+    if let Some(name) = &a.tool {
+        known_tool(&inspector.client()?.tools().await?, name)?;
+    }
+    let wish = Wish {
+        request_id: Some(a.request_id.clone()),
+        tool: a.tool.clone(),
+        candidates,
+        first_delivery: false,
+    };
+    let prepared = inspector.prepare(&wish).await?;
+    let run = Run {
+        confirm: a.confirm.as_deref(),
+        limit_s: a.timeout,
+        json: a.json,
+        schema: "redial/reissue@1",
+        id: Some(&a.request_id),
+        interrupt,
+    };
+    run_prepared(inspector, &prepared, &run).await
+}
+
+/// How a prepared call is to be released and reported.
+pub struct Run<'a> {
+    /// `--confirm`.
+    pub confirm: Option<&'a str>,
+    /// Seconds until the call counts as unknown.
+    pub limit_s: f64,
+    /// One JSON document, and no question.
+    pub json: bool,
+    /// The document's schema.
+    pub schema: &'static str,
+    /// The request, where the call has one.
+    pub id: Option<&'a str>,
+    /// The signals.
+    pub interrupt: &'a Interrupt,
+}
+
+/// Asks what the gate asks, sends, and reports before and after. `call` with a ledger ends here too.
+pub async fn run_prepared(
+    inspector: &Inspector,
+    prepared: &Prepared,
+    run: &Run<'_>,
+) -> Result<Exit> {
+    let client = inspector.client()?;
+    let schema = run.schema;
+    let confirmed = match ask(prepared, run).await {
+        Answer::Send(confirmed) => confirmed,
+        Answer::Stop(error) => {
+            if run.json {
+                let witness = Witness::of(client, None);
+                let call = CallJson::failed(&prepared.tool, Some(&prepared.args), &error, witness);
+                let repeat = repeat(prepared, None, run.id);
+                print_raw(&document(&Doc { schema, call, repeat }));
+            }
+            complain(&error.to_string());
+            return Ok(error.exit);
+        }
+    };
+    let released = inspector.release(prepared, confirmed.as_deref(), Some(run.limit_s)).await?;
+    let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
+    if let Some(name) = run.interrupt.seen() {
+        complain(&format!("interrupted ({name}); what became of the call:"));
+    }
+    if run.json {
+        let repeat = repeat(prepared, Some(&released), run.id);
+        print_raw(&document(&Doc { schema, call, repeat }));
+    } else {
+        let mut p = Plain::stdout();
+        call.plain(&mut p);
+        after(&mut p, prepared, &released);
+        p.print();
+    }
+    Ok(exit_of(&released.call, prepared.reads_only))
+}
+
+fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
+    let (before, after) = (&p.before, r.map_or(&p.before, |r| &r.after));
+    let own = |x: &crate::inspect::request::Request| x.facts.has_effects_table.then(|| x.effects());
+    RepeatJson {
+        request_id: id.map(str::to_owned),
+        args_source: p.source.words(),
+        hash_matches: hash_matches(before.hash.check),
+        hash_why: before.hash.how.clone(),
+        replayed: r.and_then(|r| r.replayed),
+        state_before: before.line.judged.state.word().to_owned(),
+        state_after: after.line.judged.state.word().to_owned(),
+        pairing: after.paired.pairing().word(),
+        effects_before: own(before),
+        effects_after: own(after),
+        effects_total_before: before.effects_total,
+        effects_total_after: after.effects_total,
+        verdict: if id.is_some() { after.line.verdict_words() } else { Vec::new() },
+        next: match (id, r) {
+            (Some(_), _) => after.line.finding.next.clone(),
+            (None, Some(r)) => next_without_id(r).unwrap_or_default().to_owned(),
+            (None, None) => String::new(),
+        },
+        gate: GateJson {
+            ask: p.decision.ask.word(),
+            refused: p.decision.refused.as_ref().map(|r| r.why().to_owned()),
+            confirm: p.decision.confirm.clone(),
+            reasons: p.decision.reasons.clone(),
+        },
+    }
+}
+
+/// The call and what it changed, for people.
+pub fn outcome(p: &mut Plain, prepared: &Prepared, r: &Released, witness: &Witness) {
+    CallJson::new(&r.call, witness.clone()).plain(p);
+    after(p, prepared, r);
+}
+
+/// What the repeat changed, for people.
+fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
+    let (b, a) = (&prepared.before, &r.after);
+    if a.facts.has_effects_table {
+        let total = |x: Option<u64>| x.map_or_else(|| "?".into(), |n| n.to_string());
+        let all = format!("{} → {}", total(b.effects_total), total(a.effects_total));
+        let words = match a.facts.request_id.as_str() {
+            "" => format!("all {} {all}", a.noun),
+            _ => format!(
+                "of this request {} → {}; all {} {all}",
+                b.effects(),
+                count(a.effects(), &a.noun),
+                a.noun
+            ),
+        };
+        p.field("effects", if a.effects() > 1 { Role::Bad } else { Role::Strong }, &words);
+    }
+    if let Some(replayed) = r.replayed {
+        let words = if replayed {
+            "yes: the stored result was returned, nothing ran"
+        } else {
+            "no: the work ran now"
+        };
+        p.field("replayed", Role::Text, words);
+    }
+    if a.facts.request_id.is_empty() {
+        if let Some(next) = next_without_id(r) {
+            p.field("next", Role::Strong, next);
+        }
+        return;
+    }
+    find::state(p, &a.line);
+    if a.how.is_some() {
+        p.field(
+            "pairing",
+            Role::Dim,
+            &format!("{}: {}", a.paired.pairing().word(), a.paired.why()),
+        );
+    }
+    p.field("next", Role::Strong, &a.line.finding.next);
+}
+
+/// The next step of a call that no request_id names: no ledger can tell of it.
+fn next_without_id(r: &Released) -> Option<&'static str> {
+    (r.call.outcome() == Some(Outcome::Unknown)).then_some(
+        "look for its effect by other means before anything is repeated: it has no request_id, so no ledger tells",
+    )
+}
+
+/// What is known before anything is asked, for people.
+pub fn before(p: &mut Plain, prepared: &Prepared, id: Option<&str>) {
+    if let Some(id) = id {
+        let looked = prepared.looked.as_ref();
+        let answer = looked.and_then(|l| l.answer.as_ref()).map(|l| l.answer.as_str());
+        find::plain(p, id, &prepared.before, answer, looked.and_then(|l| l.why.as_deref()));
+        p.gap();
+    }
+    p.field("will send", Role::Strong, &clip(&format!("{} {}", prepared.tool, prepared.args)));
+    p.field(
+        "arguments",
+        Role::Text,
+        &format!("{}; hash: {}", prepared.source.words(), prepared.before.hash.how),
+    );
+}
+
+fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
+    let given = |args: String, source: Source, from: &str| -> Result<Vec<Candidate>> {
+        arguments_object(&args, from)?;
+        if with_request_id(&args, &a.request_id).is_none() {
+            return Err(Error::usage(format!(
+                "the arguments hold another request_id than {}; nothing was sent",
+                a.request_id
+            ))
+            .hint("a repeat keeps the request_id; a new one would be a new request"));
+        }
+        Ok(vec![Candidate { args, tool: None, source }])
+    };
+    if let Some(args) = &a.args {
+        return given(args.clone(), Source::Given, "--args");
+    }
+    if let Some(path) = &a.args_file {
+        let name = path.display().to_string();
+        return given(read(path)?, Source::File(name.clone()), &name);
+    }
+    let mut found = Vec::new();
+    for path in &a.args_from {
+        let name = path.display().to_string();
+        found.extend(from_text(&read(path)?, &name, &a.request_id, &a.lookup));
+    }
+    if found.is_empty() && !a.args_from.is_empty() {
+        let names: Vec<String> = a.args_from.iter().map(|p| p.display().to_string()).collect();
+        return Err(Error::usage(format!(
+            "no arguments with request_id {} in {}; nothing was sent",
+            a.request_id,
+            names.join(", ")
+        ))
+        .hint("any JSON, JSON Lines or transcript will do, if the call's arguments are in it"));
+    }
+    Ok(found)
+}
+
+/// A file's text; bytes that are no UTF-8 are replaced, since a transcript may hold anything.
+fn read(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|e| {
+        Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,252 @@
+//! `redial rows`: the ledger's requests, newest first, judged.
+
+use super::args::RowsArgs;
+use super::failure::ErrorJson;
+use super::json::{document, line, raw_value};
+use super::open::{
+    ledger_error, ledger_remarks, open_ledger, remarks_plain, state_role, verdict_role,
+};
+use super::plain::{Cell, Plain, Role, complain, print_raw};
+use super::report::Done;
+use crate::error::{Error, Exit};
+use crate::inspect::Inspector;
+use crate::inspect::list::Judging;
+use crate::judge::{State, Verdict};
+use crate::ledger::Ledger;
+use crate::model::Line;
+use crate::text::truncate;
+use crate::time::{Time, span};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Rows read at once.
+const WINDOW: usize = 2_000;
+/// Rows shown to people unless they ask for more.
+const SHOWN: usize = 1_000;
+/// Next steps told to people.
+const STEPS: usize = 10;
+/// Bytes of JSON written at once.
+const CHUNK: usize = 64 << 10;
+
+#[derive(Serialize)]
+struct Head {
+    schema: &'static str,
+    counts: BTreeMap<String, u64>,
+    effects: Option<u64>,
+    suspect_pairs: u64,
+    duplicates: u64,
+    remarks: Vec<String>,
+}
+
+/// One row as JSON; `find` shows the same.
+#[derive(Serialize)]
+pub struct RowJson {
+    pub request_id: String,
+    pub state: String,
+    pub strength: &'static str,
+    pub stored_status: String,
+    pub why: String,
+    pub owner: Option<String>,
+    pub claimed_at: Option<String>,
+    pub age_s: Option<f64>,
+    pub args_hash: Option<String>,
+    pub effects: usize,
+    pub label: String,
+    pub result: Option<Box<RawValue>>,
+    pub verdict: Vec<String>,
+    pub next: String,
+}
+
+impl RowJson {
+    /// From a judged line.
+    pub fn new(l: &Line, now: Time) -> RowJson {
+        RowJson {
+            request_id: l.row.request_id.clone(),
+            state: l.judged.state.word().to_owned(),
+            strength: l.judged.strength.word(),
+            stored_status: l.row.status.clone(),
+            why: l.judged.why.clone(),
+            owner: l.row.owner.clone(),
+            claimed_at: l.row.claimed_at.map(Time::rfc3339),
+            age_s: l.age_s(now).map(|s| (s * 1000.0).round() / 1000.0),
+            args_hash: l.row.args_hash.clone(),
+            effects: l.row.effects.len(),
+            label: l.label.clone(),
+            result: l.row.result.as_deref().and_then(raw_value),
+            verdict: l.verdict_words(),
+            next: l.finding.next.clone(),
+        }
+    }
+}
+
+pub async fn run(a: RowsArgs) -> Done {
+    let (ledger, rules) = open_ledger(&a.ledger)?;
+    let Some(ledger) = ledger else {
+        return Err(Error::usage("rows needs a ledger")
+            .hint("name the server's SQLite file: --ledger FILE")
+            .into());
+    };
+    let inspector = Inspector::new(Some(ledger.clone()), None, rules);
+    let overview = inspector.overview(|| async {}).await.map_err(ledger_error)?;
+    let judging = inspector.judging(overview).await;
+    let windows = Windows { ledger, inspector, judging, now: Time::now() };
+    if a.json { json(&a, &windows).await } else { plain(&a, &windows).await }
+}
+
+async fn json(a: &RowsArgs, windows: &Windows) -> Done {
+    let counts = windows.inspector.counts(&windows.judging, windows.now);
+    let head = document(&Head {
+        schema: "redial/rows@1",
+        counts: counts.states.iter().map(|(s, n)| (s.word().to_owned(), *n)).collect(),
+        effects: counts.effects,
+        suspect_pairs: counts.suspect_pairs,
+        duplicates: counts.duplicates,
+        remarks: ledger_remarks(windows.judging.overview.how.as_ref()),
+    });
+    // Row by row: a ledger of a million rows is not held in memory to be written down.
+    let mut out = format!("{},\n  \"rows\": [", head.trim_end().trim_end_matches('}').trim_end());
+    let mut first = true;
+    let done = windows
+        .each(&a.state, a.limit.unwrap_or(usize::MAX), |line| {
+            out.push_str(if first { "\n    " } else { ",\n    " });
+            first = false;
+            let row = document(&RowJson::new(&line, windows.now));
+            out.push_str(&row.trim_end().replace('\n', "\n    "));
+            out.len() < CHUNK || print_raw(&std::mem::take(&mut out))
+        })
+        .await;
+    out.push_str(if first { "]" } else { "\n  ]" });
+    let exit = match done {
+        Ok(_) => Exit::Good,
+        // The document is begun: it says itself that it is not whole.
+        Err(e) => {
+            complain(&e.to_string());
+            out.push_str(",\n  \"error\": ");
+            out.push_str(line(&ErrorJson::of(&e)).trim_end());
+            e.exit
+        }
+    };
+    out.push_str("\n}\n");
+    print_raw(&out);
+    Ok(exit)
+}
+
+async fn plain(a: &RowsArgs, windows: &Windows) -> Done {
+    let mut lines = Vec::new();
+    let more = windows
+        .each(&a.state, a.limit.unwrap_or(SHOWN), |line| {
+            lines.push(line);
+            true
+        })
+        .await?;
+    let (judging, now) = (&windows.judging, windows.now);
+    let mut p = Plain::stdout();
+    p.line(Role::Strong, &windows.inspector.counts(judging, now).headline());
+    remarks_plain(&mut p, judging.overview.how.as_ref());
+    p.gap();
+    if !lines.is_empty() {
+        table(&mut p, &lines, now);
+    } else if judging.overview.rows == 0 {
+        p.line(Role::Dim, "the ledger has no requests yet");
+    } else if a.state.is_empty() {
+        p.line(Role::Dim, "no row is shown (--limit 0)");
+    } else {
+        p.line(Role::Dim, &format!("no row is in the state {}", a.state.join(" or ")));
+    }
+    if more {
+        p.line(
+            Role::Dim,
+            &format!("… and older ones: the newest {} are shown (--limit N)", lines.len()),
+        );
+    }
+    steps(&mut p, &lines);
+    p.print();
+    Ok(Exit::Good)
+}
+
+/// What can be done about the rows that are not simply finished.
+fn steps(p: &mut Plain, lines: &[Line]) {
+    let open = |l: &&Line| l.finding.verdicts.first() != Some(&Verdict::Finished);
+    let (open, rest): (Vec<&Line>, usize) = {
+        let all = lines.iter().filter(open).count();
+        (lines.iter().filter(open).take(STEPS).collect(), all.saturating_sub(STEPS))
+    };
+    if open.is_empty() {
+        return;
+    }
+    p.gap();
+    p.line(Role::Strong, "what to do (redial find REQUEST_ID tells why):");
+    for l in open {
+        p.field(&l.row.request_id, Role::Text, &l.finding.next);
+    }
+    if rest > 0 {
+        p.line(Role::Dim, &format!("… and {rest} more"));
+    }
+}
+
+/// The ledger's rows, judged, a window at a time.
+struct Windows {
+    ledger: Ledger,
+    inspector: Inspector,
+    judging: Judging,
+    now: Time,
+}
+
+impl Windows {
+    /// Hands over judged lines in the wanted states, newest first, at most `limit`, until `take` has enough; says
+    /// whether there are more.
+    async fn each(
+        &self,
+        states: &[String],
+        limit: usize,
+        mut take: impl FnMut(Line) -> bool,
+    ) -> Result<bool, Error> {
+        let wanted = |s: &State| {
+            states.is_empty() || states.iter().any(|w| w.eq_ignore_ascii_case(s.word()))
+        };
+        let (mut taken, mut before) = (0, None);
+        // One more than is wanted tells whether there are more.
+        let window = if states.is_empty() { limit.saturating_add(1).min(WINDOW) } else { WINDOW };
+        loop {
+            let read = self.ledger.read_async(move |r| r.newest(before, window)).await;
+            let rows = read.map_err(ledger_error)?;
+            let Some(last) = rows.last() else { return Ok(false) };
+            before = Some(last.rowid);
+            let lines = self.inspector.lines(&rows, &self.judging, self.now);
+            for line in lines.into_iter().filter(|l| wanted(&l.judged.state)) {
+                if taken >= limit {
+                    return Ok(true);
+                }
+                taken += 1;
+                if !take(line) {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}
+
+/// The table of lines for people; the demo's report shows the same.
+pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
+    let mut rows: Vec<Vec<Cell>> = vec![
+        ["", "state", "request_id", "about", "age", "effects", "verdict"]
+            .map(|h| (Role::Dim, h.to_owned()))
+            .to_vec(),
+    ];
+    for l in lines {
+        let role = state_role(&l.judged.state);
+        let words: Vec<&str> = l.finding.verdicts.iter().map(|v| v.words()).collect();
+        let role_of_verdict = l.finding.verdicts.first().map_or(Role::Text, verdict_role);
+        rows.push(vec![
+            (role, l.judged.state.glyph().to_owned()),
+            (role, l.judged.state.word().to_owned()),
+            (Role::Strong, l.row.request_id.clone()),
+            (Role::Text, truncate(&crate::text::visible(&l.label), 40, "…").into_owned()),
+            (Role::Dim, l.age_s(now).map_or_else(|| "–".into(), span)),
+            (Role::Text, l.row.effects.len().to_string()),
+            (role_of_verdict, words.join(", ")),
+        ]);
+    }
+    p.table(&rows, 3);
+}

@@ -1,0 +1,258 @@
+//! The repeat: one call again with the same request_id, a new JSON-RPC id and arguments equal by hash,
+//! behind the gate; and the effects before and after it.
+//!
+//! `prepare` looks and decides; `release` sends, once, and only what was prepared. Nothing here confirms for
+//! a person.
+
+use super::Inspector;
+use super::look::Looked;
+use super::request::Request;
+use crate::error::{Error, Result};
+use crate::journal::{Call, Hint, Tool, ToolList};
+use crate::json::raw;
+use crate::judge::gate::{Decision, Earlier, GateFacts, gate};
+use crate::model::arguments::{Candidate, Choice, Source, choose, with_request_id};
+use crate::time::Time;
+
+/// What a person asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// The request; `None` for a call of a tool that has none.
+    pub request_id: Option<String>,
+    /// The tool, when named.
+    pub tool: Option<String>,
+    /// Arguments given or found elsewhere (files, a paste), to be tried before what redial has seen itself.
+    pub candidates: Vec<Candidate>,
+    /// `redial call`: what was typed is sent as a first delivery, unless the ledger has the request.
+    pub first_delivery: bool,
+}
+
+/// A call that is ready to be sent, with what stands before it.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The tool.
+    pub tool: String,
+    /// The exact arguments.
+    pub args: String,
+    /// Where they come from.
+    pub source: Source,
+    /// Everything known of the request before.
+    pub before: Request,
+    /// What the server's own look-up said, when it was asked.
+    pub looked: Option<Looked>,
+    /// The gate's decision.
+    pub decision: Decision,
+    /// Its answer speaks only of others: the tool says that it reads.
+    pub reads_only: bool,
+}
+
+/// A call that was sent, and what it changed.
+#[derive(Debug, Clone)]
+pub struct Released {
+    /// The call, settled.
+    pub call: Call,
+    /// Everything known of the request after.
+    pub after: Request,
+    /// The answer says that the stored result was returned.
+    pub replayed: Option<bool>,
+}
+
+impl Inspector {
+    /// Looks the request up, picks tool and arguments, and asks the gate. Sends nothing but the look-up.
+    ///
+    /// # Errors
+    /// Exit 2 when tool or arguments can't be told; exit 5 when the endpoint is not ready.
+    pub async fn prepare(&self, wish: &Wish) -> Result<Prepared> {
+        let client = self.client()?;
+        let tools = client.tools().await?;
+        let id = wish.request_id.as_deref().unwrap_or("");
+        let first_look = self.request(id, None).await;
+        let tool = self.pick_tool(wish, &tools, &first_look)?;
+        let candidate = pick_arguments(wish, &first_look, tools.find(&tool))?;
+        // A look-up before a repeat: it proves that this server writes this ledger, or that it doesn't.
+        let looked = match &wish.request_id {
+            Some(id) if !wish.first_delivery || first_look.facts.row.is_some() => {
+                Some(self.look_up(id).await?)
+            }
+            _ => None,
+        };
+        let before = self.request(id, Some(&candidate.args)).await;
+        let decision = self.decide(wish, &tool, &before);
+        let reads_only = tools.find(&tool).is_some_and(|t| t.read_only == Hint::True);
+        Ok(Prepared {
+            tool,
+            args: candidate.args,
+            source: candidate.source,
+            before,
+            looked,
+            decision,
+            reads_only,
+        })
+    }
+
+    /// The gate's decision on exactly this call, as things stand now.
+    pub fn decide(&self, wish: &Wish, tool: &str, before: &Request) -> Decision {
+        let list = self
+            .client
+            .as_ref()
+            .map(|c| {
+                c.journal().read(|s| {
+                    let current = s.generation().map_or(0, |g| g.n) == s.tools_generation;
+                    (s.tools.clone(), current && s.tools.complete && !s.tools_stale)
+                })
+            })
+            .unwrap_or_default();
+        gate(&GateFacts {
+            name: tool,
+            tool: list.0.find(tool),
+            list_complete: list.1,
+            hints: self.hint_override(tool),
+            request_id: wish.request_id.as_deref(),
+            facts: &before.facts,
+            finding: &before.line.finding,
+            earlier: match wish.candidates.first().map(|c| &c.source) {
+                // Found in somebody's transcript: it was sent once, nobody knows when.
+                Some(Source::Transcript(_) | Source::Recording(_)) => Earlier::Sometime,
+                _ => Earlier::None,
+            },
+            first_delivery: wish.first_delivery,
+            read_only_mode: self.read_only,
+            now: Time::now(),
+        })
+    }
+
+    /// Sends exactly what was prepared, once, and reads what it changed. `confirmed` is what the person
+    /// typed or pressed for.
+    ///
+    /// # Errors
+    /// Exit 3 when the gate does not let it pass: nothing was sent.
+    pub async fn release(
+        &self,
+        p: &Prepared,
+        confirmed: Option<&str>,
+        limit_s: Option<f64>,
+    ) -> Result<Released> {
+        if !p.decision.passes(confirmed) {
+            return Err(stopped(&p.decision));
+        }
+        let client = self.client()?;
+        let id = client.call(&p.tool, &p.args, limit_s).await?;
+        let Some(call) = client.settled(id).await else {
+            return Err(Error::new(
+                crate::error::Exit::Unknown,
+                "the call is not in the journal: outcome unknown",
+            ));
+        };
+        let request_id = call.request_id.clone().unwrap_or_default();
+        let after = self.request(&request_id, Some(&p.args)).await;
+        let replayed = call
+            .settled
+            .as_ref()
+            .and_then(|s| s.result.as_deref())
+            .and_then(crate::journal::call::answer_object)
+            .and_then(|o| raw::get(&o, "replayed").and_then(raw::as_bool));
+        Ok(Released { call, after, replayed })
+    }
+
+    fn pick_tool(&self, wish: &Wish, tools: &ToolList, seen: &Request) -> Result<String> {
+        if let Some(name) = &wish.tool {
+            return Ok(name.clone());
+        }
+        let known = wish.candidates.iter().chain(&seen.candidates).find_map(|c| c.tool.clone());
+        if let Some(name) = known.filter(|n| tools.find(n).is_some()) {
+            return Ok(name);
+        }
+        let takers: Vec<&Tool> = tools
+            .tools
+            .iter()
+            .filter(|t| {
+                t.takes_request_id() && self.hint_override(&t.name).apply(t).read_only != Hint::True
+            })
+            .collect();
+        match takers.as_slice() {
+            [one] => Ok(one.name.clone()),
+            [] => Err(Error::usage(
+                "no tool of this server takes a request_id and changes something; nothing was sent",
+            )
+            .hint("name the tool with --tool")),
+            many => {
+                let names: Vec<&str> = many.iter().map(|t| t.name.as_str()).collect();
+                Err(Error::usage(format!(
+                    "several tools take a request_id: {}; nothing was sent",
+                    names.join(", ")
+                ))
+                .hint("name the one that this request was made with: --tool NAME"))
+            }
+        }
+    }
+}
+
+/// Why the gate stopped a call.
+pub fn stopped(d: &Decision) -> Error {
+    match &d.refused {
+        Some(r) => Error::new(r.exit(), format!("{}; nothing was sent", r.why())),
+        None => Error::new(
+            crate::error::Exit::Gate,
+            format!(
+                "the gate wants a confirmation ({}): {}; nothing was sent",
+                d.ask.word(),
+                d.reasons.join("; ")
+            ),
+        )
+        .hint(format!(
+            "if that is what you want, repeat the command with --confirm {}",
+            shell_quoted(&d.confirm)
+        )),
+    }
+}
+
+/// As one word of a POSIX shell.
+fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn pick_arguments(wish: &Wish, seen: &Request, tool: Option<&Tool>) -> Result<Candidate> {
+    let id = wish.request_id.as_deref();
+    let hash = seen.facts.row.as_ref().and_then(|r| r.args_hash.as_deref());
+    let declared = tool.map(|t| t.properties.clone()).unwrap_or_default();
+    let explicit =
+        wish.candidates.iter().any(|c| matches!(c.source, Source::Given | Source::File(_)));
+    // What a person names is what is sent (and checked); only what redial finds by itself is chosen among.
+    let mut candidates: Vec<Candidate> =
+        if wish.candidates.is_empty() { seen.candidates.clone() } else { wish.candidates.clone() };
+    if explicit && let Some(first) = candidates.first().cloned() {
+        return complete(first, id);
+    }
+    for c in &mut candidates {
+        if let Some(args) = id.and_then(|id| with_request_id(&c.args, id)) {
+            c.args = args;
+        }
+    }
+    let what = id.map_or_else(String::new, |id| format!(" of {id}"));
+    match choose(candidates, hash, |_| declared.clone(), seen.proof.as_ref()) {
+        Choice::One(c) => complete(c, id),
+        Choice::Ambiguous(all) => Err(Error::usage(format!(
+            "{} different sets of arguments{what} were found and no hash tells which is right; nothing was sent",
+            all.len()
+        ))
+        .hint("give the right ones with --args or --args-file")),
+        Choice::NoneFits(_) => Err(Error::usage(format!(
+            "arguments{what} were found, but their hash is not the ledger's: they belong to another call; nothing was sent"
+        ))
+        .hint("give the right ones with --args or --args-file")),
+        Choice::Nothing => Err(Error::usage(format!("the arguments{what} are not known; nothing was sent"))
+            .hint("give them with --args or --args-file, or let redial find them in the agent's log: --args-from FILE…")),
+    }
+}
+
+fn complete(mut c: Candidate, id: Option<&str>) -> Result<Candidate> {
+    if let Some(id) = id {
+        c.args = with_request_id(&c.args, id).ok_or_else(|| {
+            Error::usage(format!(
+                "the arguments hold another request_id than {id}; nothing was sent"
+            ))
+            .hint("a repeat keeps the request_id; a new one would be a new request")
+        })?;
+    }
+    Ok(c)
+}

@@ -1,0 +1,271 @@
+//! One request with every witness: the ledger's row, the wire, the pairing, the arguments and their hash.
+
+use super::{Groups, Inspector, light, owner_view};
+use crate::journal::Session;
+use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
+use crate::ledger::{How, LedgerError, Reader, Row, Survey};
+use crate::model::arguments::{Candidate, from_calls, from_effects};
+use crate::model::hash::{self, Checked, Proof};
+use crate::model::pairing::Read;
+use crate::model::{Context, LedgerFacts, Line, Paired};
+use crate::time::Time;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows with a hash that are tried to prove the recipe.
+const PROOF_ROWS: usize = 50;
+/// Other requests with the same hash that are looked at.
+const TWINS: usize = 20;
+/// Rows looked at in one piece of a pass.
+const PIECE: usize = 20_000;
+
+/// Everything known of one request at one moment.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The witnesses' words.
+    pub facts: Facts,
+    /// What they come to.
+    pub line: Line,
+    /// How the hash check came out, in words.
+    pub hash: Checked,
+    /// What proved the recipe, if anything did.
+    pub proof: Option<Proof>,
+    /// Whether server and ledger belong together, and why.
+    pub paired: Paired,
+    /// Effects of all requests; `None` without an effects table.
+    pub effects_total: Option<u64>,
+    /// What an effect is called, plural.
+    pub noun: String,
+    /// How the ledger was read, or why it couldn't be.
+    pub how: Option<Result<How, LedgerError>>,
+    /// Arguments known for it: from calls seen and from its effects.
+    pub candidates: Vec<Candidate>,
+    /// When.
+    pub at: Time,
+}
+
+impl Request {
+    /// Effects of this request, with or without a row.
+    pub fn effects(&self) -> u64 {
+        self.facts.row.as_ref().map_or(self.facts.loose_effects, |r| r.effects.len() as u64)
+    }
+}
+
+/// What one read of the ledger brings.
+struct Found {
+    how: How,
+    row: Option<Row>,
+    twins: Vec<Row>,
+    loose: u64,
+    purged: bool,
+    has_effects_table: bool,
+    owners: Arc<OwnerView>,
+    effects_total: Option<u64>,
+    noun: String,
+    /// Rows of the requests that have calls, by id.
+    called: HashMap<String, Option<Row>>,
+    samples: Vec<Row>,
+    /// Rows in all, when a pass was made.
+    rows: Option<u64>,
+}
+
+impl Inspector {
+    /// Gathers everything about one request. `args`: the arguments at hand, to be checked against the row;
+    /// without them those of the newest call seen, or of the effect, are checked.
+    pub async fn request(&self, id: &str, args: Option<&str>) -> Request {
+        // The session first: what the wire knew then, the ledger has had its time to show.
+        let session = self.client.as_ref().map(|c| light::session(c.journal()));
+        let read = self.read(id, session.as_ref()).await;
+        let at = Time::now();
+        let mut seen = self.seen();
+        if let Some(Ok(found)) = &read {
+            remember(&mut seen, id, found, at);
+        }
+        let owners = read
+            .as_ref()
+            .and_then(|r| r.as_ref().ok())
+            .map(|f| f.owners.clone())
+            .unwrap_or_default();
+        let paired = self.paired(session.as_ref(), &read, &seen, at);
+        let mut context = Context::new(&seen.histories, &owners, self.rules, at);
+        if let Some(s) = &session {
+            let called = read
+                .as_ref()
+                .and_then(|r| r.as_ref().ok())
+                .into_iter()
+                .flat_map(|f| f.called.values().flatten());
+            context = context.with_session(s, &self.look_up, paired.pairing(), called);
+        }
+        let calls = context.calls_of(id);
+        let calls: Vec<_> = calls.iter().collect();
+        let row = read.as_ref().and_then(|r| r.as_ref().ok()).and_then(|f| f.row.as_ref());
+        let mut candidates = from_calls(&calls);
+        candidates.extend(row.map(from_effects).unwrap_or_default());
+
+        let declared = |tool: &str| {
+            session
+                .as_ref()
+                .and_then(|s| s.tools.find(tool))
+                .map(|t| t.properties.clone())
+                .unwrap_or_default()
+        };
+        let all_calls: Vec<_> = session.iter().flat_map(|s| s.calls.values()).collect();
+        let proof = read.as_ref().and_then(|r| r.as_ref().ok()).and_then(|f| {
+            hash::prove(
+                f.samples.iter().chain(f.called.values().flatten()),
+                &all_calls,
+                declared,
+                id,
+            )
+        });
+        let at_hand = args.or_else(|| candidates.first().map(|c| c.args.as_str()));
+        let tool =
+            candidates.first().and_then(|c| c.tool.as_deref()).map(declared).unwrap_or_default();
+        let hash =
+            hash::check(at_hand, row.and_then(|r| r.args_hash.as_deref()), &tool, proof.as_ref());
+
+        let ledger = match &read {
+            None => LedgerFacts::default(),
+            Some(Err(e)) => LedgerFacts {
+                view: LedgerView::Unreadable(e.to_string()),
+                ..LedgerFacts::default()
+            },
+            Some(Ok(f)) => LedgerFacts {
+                view: LedgerView::Read(at),
+                row: f.row.clone(),
+                twins: f.twins.clone(),
+                loose_effects: f.loose,
+                purged: f.purged,
+                has_effects_table: f.has_effects_table,
+            },
+        };
+        let facts = context.gather(id, ledger, hash.check);
+        let line = Line::new(&facts, at);
+        let (effects_total, noun) = match &read {
+            Some(Ok(f)) => (f.effects_total, f.noun.clone()),
+            _ => (None, "effects".into()),
+        };
+        let how = read.map(|r| r.map(|f| f.how));
+        Request { facts, line, hash, proof, paired, effects_total, noun, how, candidates, at }
+    }
+
+    /// Whether server and ledger belong together, from everything seen so far.
+    pub async fn pairing(&self) -> Paired {
+        let session = self.client.as_ref().map(|c| light::session(c.journal()));
+        let read = self.read("", session.as_ref()).await;
+        let at = Time::now();
+        self.paired(session.as_ref(), &read, &self.seen(), at)
+    }
+
+    fn paired(
+        &self,
+        session: Option<&Session>,
+        read: &Option<Result<Found, LedgerError>>,
+        seen: &super::Seen,
+        at: Time,
+    ) -> Paired {
+        let (Some(session), Some(Ok(found))) = (session, read) else { return Paired::default() };
+        Paired::fold(session, &self.look_up, |id| {
+            let row = found.called.get(id)?.clone();
+            Some(Read { row, at, absent_at: seen.absent.get(id).copied() })
+        })
+    }
+
+    async fn read(
+        &self,
+        id: &str,
+        session: Option<&Session>,
+    ) -> Option<Result<Found, LedgerError>> {
+        let ledger = self.ledger.as_ref()?;
+        let mut called: Vec<String> = session
+            .iter()
+            .flat_map(|s| s.calls.values())
+            .filter_map(|c| c.request_id.clone())
+            .collect();
+        called.sort_unstable();
+        called.dedup();
+        let id = id.to_owned();
+        let known = (self.known_owners(), self.known_groups());
+        let found = ledger.read_async(move |r| find(r, &id, &called, known.clone())).await;
+        if let Ok(f) = &found
+            && let Some(rows) = f.rows
+        {
+            self.know(f.how.stamp, rows, &f.owners);
+        }
+        Some(found)
+    }
+}
+
+fn find(
+    r: &Reader<'_>,
+    id: &str,
+    called: &[String],
+    (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
+) -> Result<Found, LedgerError> {
+    let (owners, counted) = match known {
+        Some(owners) => (owners, None),
+        None => {
+            let mut pass = Survey::keeping(0);
+            while !pass.complete {
+                r.survey(&mut pass, PIECE)?;
+            }
+            (Arc::new(owner_view(&pass)), Some(pass.rows))
+        }
+    };
+    let row = if id.is_empty() { None } else { r.row(id)? };
+    let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
+    let twins = match (hash, groups) {
+        (None, _) => Vec::new(),
+        (Some(h), Some(groups)) => groups.get(&h).cloned().unwrap_or_default(),
+        (Some(h), None) => r.twins(&h, id, TWINS)?,
+    };
+    let (mut loose, mut purged) = (0, false);
+    if row.is_none() && !id.is_empty() {
+        let effects = r.effects_of(id)?;
+        loose = effects.len() as u64;
+        if loose > 0 {
+            let all = r.effects_without_request(0)?;
+            purged = effects.iter().all(|e| all.is_purged(e));
+        }
+    }
+    let mut rows = HashMap::new();
+    for id in called {
+        rows.insert(id.clone(), r.row(id)?);
+    }
+    Ok(Found {
+        row,
+        twins,
+        loose,
+        purged,
+        has_effects_table: r.has_effects_table(),
+        owners,
+        rows: counted,
+        effects_total: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
+        noun: r.effects_noun().to_owned(),
+        called: rows,
+        samples: r.newest(None, PROOF_ROWS)?,
+        how: r.how(),
+    })
+}
+
+fn remember(seen: &mut super::Seen, id: &str, found: &Found, at: Time) {
+    let own = std::iter::once((id, &found.row)).filter(|(id, _)| !id.is_empty());
+    for (id, row) in own.chain(found.called.iter().map(|(id, row)| (id.as_str(), row))) {
+        match row {
+            Some(row) => seen.histories.observe(row, at),
+            None => {
+                seen.histories.missing(id, at);
+                seen.absent.insert(id.to_owned(), at);
+            }
+        }
+    }
+}
+
+/// Whether the arguments are proven to be the row's.
+pub fn hash_matches(check: HashCheck) -> Option<bool> {
+    match check {
+        HashCheck::Equal => Some(true),
+        HashCheck::DiffersProven | HashCheck::DiffersUnproven => Some(false),
+        HashCheck::NotChecked => None,
+    }
+}

@@ -1,0 +1,331 @@
+//! Which tables of a database are the ledger: the default form, and any table with at least a request id
+//! and a status, read with the columns it has.
+//!
+//! Owns names and SQL fragments; reads nothing but the schema. Views and virtual tables are not looked
+//! at: what they compute is the database's own code.
+
+use super::trouble::Trouble;
+use rusqlite::Connection;
+
+/// The tables redial reads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema {
+    /// One row for each request.
+    pub requests: Requests,
+    /// What the work leaves behind; a table with a `request_id` beside the requests.
+    pub effects: Option<Effects>,
+    /// Other tables that might have been meant, in words.
+    pub(super) infos: Vec<String>,
+}
+
+/// The requests table with the columns that it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requests {
+    /// The table.
+    pub table: String,
+    /// The request id's column.
+    pub id: String,
+    /// The status column.
+    pub status: String,
+    /// The arguments hash.
+    pub args_hash: Option<String>,
+    /// The stored result.
+    pub result: Option<String>,
+    /// `owner`, else `worker_pid`.
+    pub owner: Option<String>,
+    /// `claimed_at`, else `started_at`, else `updated_at` (the last sign of life).
+    pub claimed_at: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    pub(super) source: Source,
+    /// The request id can be looked up without a scan.
+    pub(super) id_indexed: bool,
+}
+
+/// The effects table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effects {
+    /// The table, e.g. `tickets`: also the noun for what it holds.
+    pub table: String,
+    /// The column that names the request.
+    pub request_id: String,
+    /// The effect's own key: the primary key, else the first column.
+    pub key: String,
+    /// What it is about: `title`, else the first text column; the key where there is none.
+    pub label: String,
+    /// Every other column.
+    pub others: Vec<String>,
+    pub(super) source: Source,
+    pub(super) request_indexed: bool,
+    /// The database itself allows one effect for each request.
+    pub(super) request_unique: bool,
+}
+
+/// What to read a table from, in order of arrival.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Source {
+    /// After FROM.
+    pub from: String,
+    /// The column that orders it: the rowid, or a made-up number where there is none.
+    pub pos: String,
+    /// `pos` is the rowid: seeking it costs nothing.
+    pub rowid: bool,
+}
+
+struct Column {
+    name: String,
+    declared: String,
+    pk: bool,
+}
+
+struct Table {
+    name: String,
+    without_rowid: bool,
+    columns: Vec<Column>,
+}
+
+impl Table {
+    fn column(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|wanted| {
+            self.columns
+                .iter()
+                .find(|c| c.name.eq_ignore_ascii_case(wanted))
+                .map(|c| c.name.clone())
+        })
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// `order_by` orders the rows where the table has no rowid.
+    fn source(&self, order_by: &[Option<&str>]) -> Source {
+        let free = ["rowid", "_rowid_", "oid"].into_iter().find(|r| self.column(&[r]).is_none());
+        match free {
+            Some(rowid) if !self.without_rowid => {
+                Source { from: quoted(&self.name), pos: rowid.into(), rowid: true }
+            }
+            _ => {
+                let order: Vec<_> = order_by.iter().flatten().map(|c| quoted(c)).collect();
+                let (order, table) = (order.join(", "), quoted(&self.name));
+                Source {
+                    from: format!(
+                        "(SELECT row_number() OVER (ORDER BY {order}) AS redial_pos, * FROM {table})"
+                    ),
+                    pos: "redial_pos".into(),
+                    rowid: false,
+                }
+            }
+        }
+    }
+}
+
+/// Why there is no schema: SQLite's error, or a database that is no ledger.
+pub(super) enum NoSchema {
+    Sqlite(rusqlite::Error),
+    Trouble(Trouble),
+}
+
+impl From<rusqlite::Error> for NoSchema {
+    fn from(e: rusqlite::Error) -> NoSchema {
+        NoSchema::Sqlite(e)
+    }
+}
+
+impl Schema {
+    pub(super) fn load(conn: &Connection) -> Result<Schema, NoSchema> {
+        let tables = tables(conn)?;
+        if tables.is_empty() {
+            return Err(NoSchema::Trouble(Trouble::NoTables));
+        }
+        let candidate = tables
+            .iter()
+            .filter(|t| t.column(&["request_id"]).is_some() && t.column(&["status"]).is_some())
+            .max_by_key(|t| (t.is("requests"), t.column(&["args_hash"]).is_some()));
+        let Some(found) = candidate else {
+            let tables = tables
+                .into_iter()
+                .map(|t| (t.name, t.columns.into_iter().map(|c| c.name).collect()));
+            return Err(NoSchema::Trouble(Trouble::Foreign { tables: tables.collect() }));
+        };
+        let requests = requests(conn, found)?;
+        let beside: Vec<_> = tables
+            .iter()
+            .filter(|t| !std::ptr::eq(*t, found) && t.column(&["request_id"]).is_some())
+            .collect();
+        // The first of equals, so that the choice doesn't depend on chance.
+        let chosen =
+            beside.iter().rev().max_by_key(|t| (t.is("tickets"), t.column(&["status"]).is_none()));
+        let mut infos = Vec::new();
+        for other in beside.iter().filter(|t| chosen.is_some_and(|c| !std::ptr::eq(**t, *c))) {
+            infos.push(format!("{} has a request_id too and isn't read", other.name));
+        }
+        let effects = chosen.map(|t| effects(conn, t)).transpose()?;
+        Ok(Schema { requests, effects, infos })
+    }
+}
+
+fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
+    let id = t.column(&["request_id"]).unwrap_or_default();
+    let claimed_at = t.column(&["claimed_at", "started_at", "updated_at"]);
+    Ok(Requests {
+        status: t.column(&["status"]).unwrap_or_default(),
+        args_hash: t.column(&["args_hash"]),
+        result: t.column(&["result"]),
+        owner: t.column(&["owner", "worker_pid"]),
+        tool: t.column(&["tool"]),
+        source: t.source(&[claimed_at.as_deref(), Some(&id)]),
+        id_indexed: index(conn, t, &id)?.0,
+        table: t.name.clone(),
+        claimed_at,
+        id,
+    })
+}
+
+fn effects(conn: &Connection, t: &Table) -> Result<Effects, NoSchema> {
+    let request_id = t.column(&["request_id"]).unwrap_or_default();
+    let key = t.columns.iter().find(|c| c.pk).or(t.columns.first()).map(|c| c.name.clone());
+    let key = key.unwrap_or_default();
+    let is_text = |c: &&Column| {
+        let declared = c.declared.to_ascii_uppercase();
+        let text = ["CHAR", "CLOB", "TEXT"].iter().any(|word| declared.contains(word));
+        text && c.name != key && c.name != request_id
+    };
+    let label =
+        t.column(&["title"]).or_else(|| t.columns.iter().find(is_text).map(|c| c.name.clone()));
+    let others = t.columns.iter().map(|c| c.name.clone());
+    let (request_indexed, request_unique) = index(conn, t, &request_id)?;
+    Ok(Effects {
+        others: others.filter(|c| *c != key && *c != request_id).collect(),
+        label: label.unwrap_or_else(|| key.clone()),
+        source: t.source(&[Some(&key)]),
+        table: t.name.clone(),
+        request_indexed,
+        request_unique,
+        request_id,
+        key,
+    })
+}
+
+fn tables(conn: &Connection) -> Result<Vec<Table>, NoSchema> {
+    let mut list = conn.prepare(
+        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name LIMIT 500",
+    )?;
+    let mut info = conn.prepare(
+        "SELECT name, type, pk FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid",
+    )?;
+    let names = list.query_map([], |r| Ok((r.get::<_, String>(0)?, r.get::<_, bool>(1)?)))?;
+    let mut out = Vec::new();
+    for found in names {
+        let (name, without_rowid) = found?;
+        let columns = info.query_map([&name], |r| {
+            Ok(Column { name: r.get(0)?, declared: r.get(1)?, pk: r.get::<_, i64>(2)? > 0 })
+        })?;
+        let columns = columns.collect::<Result<_, _>>()?;
+        out.push(Table { name, without_rowid, columns });
+    }
+    Ok(out)
+}
+
+/// Whether some index begins with `column`, and whether one makes it unique on its own.
+fn index(conn: &Connection, t: &Table, column: &str) -> Result<(bool, bool), NoSchema> {
+    let pk: Vec<_> = t.columns.iter().filter(|c| c.pk).collect();
+    let only_pk = matches!(pk.as_slice(), [c] if c.name == column);
+    let mut first = conn.prepare(
+        "SELECT l.\"unique\" AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1
+         FROM pragma_index_list(?1) AS l, pragma_index_info(l.name) AS i
+         WHERE i.seqno = 0 AND i.name = ?2 AND NOT l.partial",
+    )?;
+    let uniques = first.query_map([&t.name, column], |r| r.get::<_, bool>(0))?;
+    let uniques: Vec<bool> = uniques.collect::<Result<_, _>>()?;
+    Ok((only_pk || !uniques.is_empty(), only_pk || uniques.contains(&true)))
+}
+
+/// An identifier in SQL.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// `alias.column`, or NULL where the table has no such column.
+pub(super) fn column(alias: &str, name: Option<&str>) -> String {
+    name.map_or_else(|| "NULL".into(), |n| format!("{alias}.{}", quoted(n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(ddl: &str) -> Result<Schema, Trouble> {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(ddl).unwrap();
+        match Schema::load(&conn) {
+            Ok(s) => Ok(s),
+            Err(NoSchema::Trouble(t)) => Err(t),
+            Err(NoSchema::Sqlite(e)) => panic!("{e}"),
+        }
+    }
+
+    #[test]
+    fn the_default_form() {
+        let s = load(
+            "CREATE TABLE requests(request_id TEXT PRIMARY KEY, args_hash TEXT NOT NULL, status TEXT NOT NULL,
+               result TEXT, owner TEXT NOT NULL, claimed_at REAL NOT NULL);
+             CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, body TEXT NOT NULL);",
+        )
+        .unwrap();
+        assert_eq!(s.requests.claimed_at.as_deref(), Some("claimed_at"));
+        assert!(s.requests.id_indexed && s.requests.source.rowid);
+        let e = s.effects.unwrap();
+        assert_eq!((&*e.table, &*e.key, &*e.label), ("tickets", "ticket_id", "title"));
+        assert_eq!(e.others, ["title", "body"]);
+        assert!(e.request_unique);
+    }
+
+    #[test]
+    fn a_table_is_read_with_what_it_has() {
+        let s = load(
+            "CREATE TABLE work(\"Request_ID\" TEXT, STATUS TEXT, worker_pid INT, started_at INT, rowid TEXT) ;
+             CREATE TABLE charges(amount INT, note TEXT, request_id TEXT, status TEXT);
+             CREATE TABLE log(request_id TEXT, line TEXT)",
+        )
+        .unwrap();
+        // Neither has an args_hash and none is called requests: any of the two with a status may serve.
+        assert!(["work", "charges"].contains(&s.requests.table.as_str()));
+        let s = load("CREATE TABLE w(request_id, status, worker_pid, updated_at, rowid)").unwrap();
+        assert_eq!(s.requests.owner.as_deref(), Some("worker_pid"));
+        assert_eq!(s.requests.claimed_at.as_deref(), Some("updated_at"));
+        assert_eq!(s.requests.source.pos, "_rowid_", "a column called rowid hides the rowid");
+        assert!(s.effects.is_none() && !s.requests.id_indexed);
+    }
+
+    #[test]
+    fn requests_is_preferred_and_tickets_before_a_log() {
+        let s = load(
+            "CREATE TABLE a(request_id, status, args_hash); CREATE TABLE requests(request_id, status);
+             CREATE TABLE zlog(request_id, line); CREATE TABLE tickets(id INTEGER PRIMARY KEY, request_id, n INT, name VARCHAR(9))",
+        )
+        .unwrap();
+        assert_eq!(s.requests.table, "requests");
+        let e = s.effects.unwrap();
+        assert_eq!((&*e.table, &*e.key, &*e.label), ("tickets", "id", "name"));
+        assert_eq!(s.infos.len(), 2);
+    }
+
+    #[test]
+    fn anything_else_is_listed() {
+        assert_eq!(load(""), Err(Trouble::NoTables));
+        assert_eq!(
+            load("CREATE TABLE jobs(id INTEGER PRIMARY KEY, state TEXT)"),
+            Err(Trouble::Foreign {
+                tables: vec![("jobs".into(), vec!["id".into(), "state".into()])]
+            })
+        );
+    }
+
+    #[test]
+    fn hostile_names_stay_names() {
+        let s = load("CREATE TABLE \"a\"\"; DROP TABLE x\"(request_id, status)").unwrap();
+        assert_eq!(s.requests.source.from, "\"a\"\"; DROP TABLE x\"");
+    }
+}

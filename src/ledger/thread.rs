@@ -1,0 +1,304 @@
+//! The ledger's handle and the one thread behind it that owns every open of the file.
+//!
+//! A read is a question sent to that thread, which opens, answers, closes, and only then replies. The
+//! thread also watches by stat, while somebody is interested.
+
+use super::open::{Opened, Opener, PATIENCE, READ_LIMIT};
+use super::reader::Reader;
+use super::salvage::{Salvage, salvage};
+use super::stamp::Stamp;
+use super::trouble::{LedgerError, Trouble};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// Between two looks at the files, at least.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A ledger, by path. Cloning gives another handle to the same thread; dropping the last one ends it and
+/// waits for it (a running read is interrupted), so that private copies are gone.
+///
+/// Opening never fails: a file that is missing now may come.
+#[derive(Clone)]
+pub struct Ledger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    closing: Arc<AtomicBool>,
+    questions: Option<Sender<Question>>,
+    changes: watch::Sender<u64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Question = Box<dyn FnOnce(&mut Worker) + Send>;
+
+impl Ledger {
+    /// A handle for the ledger at `path`.
+    pub fn open(path: impl Into<PathBuf>) -> Ledger {
+        let path = path.into();
+        let closing = Arc::new(AtomicBool::new(false));
+        let (changes, _) = watch::channel(0);
+        let (questions, asked) = channel();
+        let worker = Worker {
+            opener: Opener { path: path.clone(), closing: Arc::clone(&closing), copy: None },
+            salvage: None,
+            locked_since: None,
+            last: None,
+            seen: None,
+        };
+        let told = changes.clone();
+        // Where no thread can be had, the questions' channel is closed and every read says so.
+        let thread = std::thread::Builder::new()
+            .name("ledger".into())
+            .spawn(move || work(worker, &asked, &told))
+            .ok();
+        let questions = Some(questions);
+        Ledger { inner: Arc::new(Inner { path, closing, questions, changes, thread }) }
+    }
+
+    /// The path as given.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// One read: `job` gets one consistent snapshot. Blocks until the file is closed again; not for
+    /// async code. `job` runs again when the file changed under an unlocked read or turned out to be
+    /// damaged, so it must not depend on running once.
+    pub fn read<T: Send + 'static>(
+        &self,
+        job: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let (reply, answer) = channel();
+        self.ask(Box::new(move |worker| {
+            // Nobody may be waiting any more.
+            let _ = reply.send(worker.read(&job));
+        }))?;
+        answer.recv().unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// [`Ledger::read`] for async code.
+    pub async fn read_async<T: Send + 'static>(
+        &self,
+        job: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Box::new(move |worker| {
+            if !reply.is_closed() {
+                let _ = reply.send(worker.read(&job));
+            }
+        }))?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// What stat says now. Opens nothing.
+    pub fn stamp(&self) -> Stamp {
+        Stamp::of(&self.inner.path)
+    }
+
+    /// A number that grows when the files change, looked at every 50 ms while a receiver lives.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        let receiver = self.inner.changes.subscribe();
+        // From now on no change is missed, even if the thread is busy. Also wakes it: it sleeps while
+        // nobody watches. A closed one shows at the next read.
+        let now = self.stamp();
+        let fresh = now.is_fresh();
+        let _ = self.ask(Box::new(move |worker| {
+            worker.seen.get_or_insert((now, fresh));
+        }));
+        receiver
+    }
+
+    fn ask(&self, question: Question) -> Result<(), LedgerError> {
+        let questions = self.inner.questions.as_ref();
+        questions.and_then(|q| q.send(question).ok()).ok_or_else(|| self.closed())
+    }
+
+    fn closed(&self) -> LedgerError {
+        LedgerError::new(&self.inner.path, Trouble::Closed)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.questions = None;
+        if let Some(thread) = self.thread.take() {
+            // A job may hold the last handle: then this is that very thread.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn work(mut worker: Worker, asked: &Receiver<Question>, changes: &watch::Sender<u64>) {
+    loop {
+        let question = if changes.receiver_count() == 0 {
+            worker.seen = None;
+            asked.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            asked.recv_timeout(LOOK_EVERY)
+        };
+        match question {
+            Ok(question) => question(&mut worker),
+            Err(RecvTimeoutError::Timeout) => {
+                let now = Stamp::of(&worker.opener.path);
+                let fresh = now.is_fresh();
+                // After a fresh stamp the same stamp may stand for a later state: told once more.
+                if worker.seen.is_some_and(|(last, was_fresh)| last != now || was_fresh) {
+                    changes.send_modify(|n| *n += 1);
+                }
+                worker.seen = Some((now, fresh));
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+struct Worker {
+    opener: Opener,
+    salvage: Option<(Stamp, Salvage)>,
+    locked_since: Option<Instant>,
+    /// Which file it was at the last good read, and its size.
+    last: Option<Stamp>,
+    /// What the last look for watchers found, and whether it was fresh.
+    seen: Option<(Stamp, bool)>,
+}
+
+/// By device and inode.
+type Guards = HashMap<(u64, u64), Weak<Mutex<()>>>;
+
+/// One connection of this process at a time for each file, whatever its name: closing a second handle
+/// drops the first one's POSIX locks (fcntl(2)).
+fn guard(path: &Path) -> Arc<Mutex<()>> {
+    static GUARDS: Mutex<Option<Guards>> = Mutex::new(None);
+    let Some(seen) = Stamp::of(path).file else { return Arc::default() };
+    let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let guards = guards.get_or_insert_default();
+    guards.retain(|_, g| g.strong_count() > 0);
+    if let Some(guard) = guards.get(&seen.file).and_then(Weak::upgrade) {
+        return guard;
+    }
+    let guard = Arc::default();
+    guards.insert(seen.file, Arc::downgrade(&guard));
+    guard
+}
+
+impl Worker {
+    fn read<T>(
+        &mut self,
+        job: &dyn Fn(&Reader<'_>) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let start = Instant::now();
+        let deadline = start + READ_LIMIT;
+        let guard = guard(&self.opener.path);
+        let _held = guard.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = loop {
+            let attempt = self.attempt(job, deadline);
+            match attempt {
+                Ok(Some(answer)) => break Ok(answer),
+                Ok(None) if start.elapsed() > PATIENCE => {
+                    break Err(LedgerError::new(&self.opener.path, Trouble::Restless));
+                }
+                Ok(None) => sleep(Duration::from_millis(1)),
+                Err(e) => break Err(e),
+            }
+        };
+        self.remember_lock(result)
+    }
+
+    /// `None` when the file changed under the read.
+    fn attempt<T>(
+        &mut self,
+        job: &dyn Fn(&Reader<'_>) -> Result<T, LedgerError>,
+        deadline: Instant,
+    ) -> Result<Option<T>, LedgerError> {
+        let mut opened = self.opener.open(deadline)?;
+        self.notice_move(&mut opened);
+        let path = self.opener.path.clone();
+        let (result, damaged) = match Reader::new(&opened.conn, &path, &opened) {
+            Ok(reader) => {
+                let result = job(&reader);
+                let damaged =
+                    reader.met_damage() || result.as_ref().is_err_and(LedgerError::is_damage);
+                (result, damaged)
+            }
+            Err(e) => (Err(e), false),
+        };
+        if !opened.still_true() {
+            return Ok(None);
+        }
+        let result = if damaged { self.read_salvage(&opened, job) } else { result };
+        if result.is_ok() {
+            self.last = Some(opened.stamp);
+        }
+        if self.opener.closing.load(Ordering::Relaxed) {
+            return Err(LedgerError::new(&path, Trouble::Closed));
+        }
+        match (result, opened.half_copied) {
+            // What is missing explains whatever was found.
+            (Err(e), Some((has, needs))) if e.is_about_content() => {
+                Err(LedgerError::new(&path, Trouble::HalfCopied { has, needs }))
+            }
+            (result, _) => result.map(Some),
+        }
+    }
+
+    fn read_salvage<T>(
+        &mut self,
+        opened: &Opened,
+        job: &dyn Fn(&Reader<'_>) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let path = self.opener.path.clone();
+        let sqlite = |e: &rusqlite::Error| LedgerError::from_sqlite(&path, e);
+        let stamp = opened.stamp.files();
+        if self.salvage.as_ref().is_none_or(|(of, _)| *of != stamp || stamp.is_fresh()) {
+            let schema = Reader::new(&opened.conn, &path, opened)?.schema().clone();
+            let salvage = salvage(&opened.conn, &schema).map_err(|e| sqlite(&e))?;
+            self.salvage = Some((stamp, salvage));
+        }
+        let Some((_, salvage)) = &self.salvage else {
+            return Err(LedgerError::new(&path, Trouble::Restless));
+        };
+        let reader = Reader::new(&salvage.conn, &path, opened)?;
+        reader.set_lost(salvage.requests_lost, salvage.effects_lost);
+        job(&reader)
+    }
+
+    fn notice_move(&self, opened: &mut Opened) {
+        let (Some(before), Some(now)) = (self.last.and_then(|s| s.file), opened.stamp.file) else {
+            return;
+        };
+        if before.file != now.file {
+            opened.infos.push("another file lies under this name than at the last read".into());
+        } else if now.size < before.size {
+            opened.infos.push(format!(
+                "the file has shrunk from {} to {} bytes since the last read: restored, or vacuumed",
+                before.size, now.size
+            ));
+        } else if now.mtime < before.mtime {
+            opened.infos.push("the file's time went back since the last read: restored".into());
+        }
+    }
+
+    fn remember_lock<T>(&mut self, result: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        match result {
+            Err(LedgerError { path, trouble: Trouble::Locked { .. } }) => {
+                let since = *self.locked_since.get_or_insert_with(Instant::now);
+                let for_s = since.elapsed().as_secs_f64();
+                Err(LedgerError { path, trouble: Trouble::Locked { for_s } })
+            }
+            other => {
+                self.locked_since = None;
+                other
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Values of any SQLite type as what redial needs of them. Tolerant: never an error, never a panic.
+
+use crate::json::{python::float_repr, raw};
+use crate::time::Time;
+use rusqlite::types::{Value, ValueRef};
+use std::fmt::Write;
+
+/// As text; bytes that aren't UTF-8 as SQLite's own blob literal. `None` for NULL.
+pub(super) fn text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(i) => Some(i.to_string()),
+        ValueRef::Real(r) => Some(float_repr(r)),
+        ValueRef::Text(t) => Some(String::from_utf8_lossy(t).into_owned()),
+        ValueRef::Blob(b) => Some(match std::str::from_utf8(b) {
+            Ok(t) => t.to_owned(),
+            Err(_) => blob_literal(b),
+        }),
+    }
+}
+
+/// As JSON text.
+pub(super) fn json(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "null".into(),
+        ValueRef::Integer(i) => i.to_string(),
+        ValueRef::Real(r) if r.is_finite() => float_repr(r),
+        other => raw::quote(&text(other).unwrap_or_default()),
+    }
+}
+
+/// As an instant: seconds since the epoch, or ISO 8601 text (UTC where it names no zone). A number no
+/// ledger can mean in seconds (after the year 5138) is taken as milliseconds, then microseconds.
+pub(super) fn time(value: ValueRef<'_>) -> Option<Time> {
+    match value {
+        ValueRef::Integer(i) => seconds(i as f64),
+        ValueRef::Real(r) => seconds(r),
+        ValueRef::Text(t) | ValueRef::Blob(t) => {
+            let t = std::str::from_utf8(t).ok()?.trim();
+            if let Ok(number) = t.parse() {
+                return seconds(number);
+            }
+            if let Ok(stamp) = t.parse::<jiff::Timestamp>() {
+                return Some(Time(stamp.as_microsecond()));
+            }
+            let civil: jiff::civil::DateTime = t.parse().ok()?;
+            let utc = civil.to_zoned_datetime(jiff::tz::TimeZone::UTC).ok()?;
+            Some(Time(utc.timestamp().as_microsecond()))
+        }
+        ValueRef::Null => None,
+    }
+}
+
+fn seconds(number: f64) -> Option<Time> {
+    let scale = match number.abs() {
+        n if n < 1e11 => 1.0,
+        n if n < 1e14 => 1e3,
+        _ => 1e6,
+    };
+    Time::from_seconds(number / scale)
+}
+
+/// Every value that [`text`] may have turned into `id`, so that an index can find it.
+pub(super) fn candidates(id: &str) -> Vec<Value> {
+    let mut out = vec![Value::Text(id.to_owned()), Value::Blob(id.as_bytes().to_vec())];
+    if let Ok(i) = id.parse::<i64>() {
+        out.push(Value::Integer(i));
+    } else if let Ok(r) = id.parse::<f64>() {
+        out.push(Value::Real(r));
+    } else if let Some(bytes) = parse_blob_literal(id) {
+        out.push(Value::Blob(bytes));
+    }
+    out
+}
+
+fn blob_literal(bytes: &[u8]) -> String {
+    let mut out = String::from("x'");
+    for b in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{b:02x}");
+    }
+    out.push('\'');
+    out
+}
+
+fn parse_blob_literal(text: &str) -> Option<Vec<u8>> {
+    let hex = text.strip_prefix("x'")?.strip_suffix('\'')?.as_bytes();
+    let pairs = hex.chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok().filter(|p| p.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_type_becomes_text_and_finds_its_way_back() {
+        for value in [
+            Value::Text("a".into()),
+            Value::Blob(vec![0xff, 0x00, 0x1b]),
+            Value::Integer(-7),
+            Value::Real(1.5),
+            Value::Blob(b"abc".to_vec()),
+        ] {
+            let id = text(ValueRef::from(&value)).unwrap();
+            assert!(candidates(&id).contains(&value), "{id}");
+        }
+        assert_eq!(text(ValueRef::Null), None);
+        assert_eq!(text(ValueRef::Text(b"a\xff")).as_deref(), Some("a\u{fffd}"));
+    }
+
+    #[test]
+    fn times_are_compared_as_instants() {
+        let want = Some(Time(1_795_963_550_500_000));
+        for value in [
+            Value::Real(1795963550.5),
+            Value::Integer(1795963550500),
+            Value::Integer(1795963550500000),
+            Value::Text("1795963550.5".into()),
+            Value::Text("2026-11-29T14:45:50.5Z".into()),
+            Value::Text("2026-11-29 14:45:50.500000".into()),
+            Value::Text("2026-11-29T23:45:50.5+09:00".into()),
+        ] {
+            assert_eq!(time(ValueRef::from(&value)), want, "{value:?}");
+        }
+        for value in [Value::Text("yesterday".into()), Value::Null, Value::Real(f64::INFINITY)] {
+            assert_eq!(time(ValueRef::from(&value)), None, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn columns_become_json() {
+        assert_eq!(json(ValueRef::Null), "null");
+        assert_eq!(json(ValueRef::Real(1e16)), "1e+16");
+        assert_eq!(json(ValueRef::Real(f64::INFINITY)), "\"Infinity\"");
+        assert_eq!(json(ValueRef::Text("\"é\n".as_bytes())), "\"\\\"é\\n\"");
+        assert_eq!(json(ValueRef::Blob(&[0xff])), "\"x'ff'\"");
+    }
+}

@@ -1,0 +1,151 @@
+//! Gathers every witness's word on one request into `judge::Facts`: ledger, session, history, pairing.
+//! Pure: the ledger is read elsewhere.
+
+use super::history::Histories;
+use super::lookup::{self, LookUp};
+use crate::journal::{Call, Session};
+use crate::judge::observed::{observed, owner_generations};
+use crate::judge::{
+    Facts, HashCheck, Judged, LedgerView, Observed, OwnerView, Pairing, Rules, ServerWord, Twin,
+    judge_row,
+};
+use crate::ledger::Row;
+use crate::time::Time;
+use std::collections::BTreeMap;
+
+/// What the ledger, read once, has on one request.
+#[derive(Debug, Clone, Default)]
+pub struct LedgerFacts {
+    /// What it could be asked.
+    pub view: LedgerView,
+    /// The row, effects included.
+    pub row: Option<Row>,
+    /// Other rows with the same arguments hash.
+    pub twins: Vec<Row>,
+    /// Effects that carry this request_id though it has no row.
+    pub loose_effects: u64,
+    /// Those are older (by rowid) than the oldest effect that still has a request.
+    pub purged: bool,
+    /// The ledger has an effects table.
+    pub has_effects_table: bool,
+}
+
+/// Who is who, learned once from a session and a ledger, for all requests.
+///
+/// The session must have been taken **before** the ledger was read: what the wire knew then, the ledger
+/// has had its time to show.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    session: Option<&'a Session>,
+    histories: &'a Histories,
+    owners: &'a OwnerView,
+    rules: Rules,
+    look_up: &'a str,
+    pairing: Pairing,
+    now: Time,
+    owner_generations: BTreeMap<String, u32>,
+}
+
+impl<'a> Context<'a> {
+    /// With a ledger's owners and what was seen of it. Without a ledger, give empty ones.
+    pub fn new(
+        histories: &'a Histories,
+        owners: &'a OwnerView,
+        rules: Rules,
+        now: Time,
+    ) -> Context<'a> {
+        Context {
+            session: None,
+            histories,
+            owners,
+            rules,
+            look_up: lookup::LOOK_UP,
+            pairing: Pairing::Unproven,
+            now,
+            owner_generations: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an endpoint. `known`: the rows of the requests that have calls in `session` (any others help
+    /// too): they tell which owner is which process.
+    pub fn with_session<'r>(
+        mut self,
+        session: &'a Session,
+        look_up: &'a str,
+        pairing: Pairing,
+        known: impl IntoIterator<Item = &'r Row>,
+    ) -> Context<'a> {
+        let calls: Vec<&Call> =
+            session.calls.values().filter(|c| !lookup::is_look_up(session, look_up, c)).collect();
+        self.owner_generations =
+            owner_generations(known, &calls, &session.generations, self.owners);
+        self.session = Some(session);
+        self.look_up = look_up;
+        self.pairing = pairing;
+        self
+    }
+
+    /// The calls of a request that may have done something, oldest first.
+    pub fn calls_of(&self, request_id: &str) -> Vec<Call> {
+        let Some(s) = self.session else { return Vec::new() };
+        let work = s.calls.values().filter(|c| c.request_id.as_deref() == Some(request_id));
+        work.filter(|c| !lookup::is_look_up(s, self.look_up, c)).cloned().collect()
+    }
+
+    /// The server's newest word on a request. That a process works on something ends with the process.
+    pub fn server_word(&self, request_id: &str) -> Option<ServerWord> {
+        let s = self.session?;
+        let look: LookUp = lookup::newest(s, self.look_up, request_id)?;
+        let ended = s.generation_n(look.generation).is_some_and(|g| g.ended.is_some());
+        look.word().filter(|w| !(ended && w.status == "running"))
+    }
+
+    /// Judges a row by everything that is known.
+    pub fn judge(&self, row: &Row) -> Judged {
+        let seen =
+            self.session.and_then(|s| observed(row, &self.owner_generations, &s.generations));
+        let word = self.server_word(&row.request_id);
+        judge_row(row, self.owners, self.rules, seen.as_ref(), word.as_ref(), self.now)
+    }
+
+    /// The facts of one request. `hash`: of the arguments at hand, where there are any.
+    pub fn gather(&self, request_id: &str, ledger: LedgerFacts, hash: HashCheck) -> Facts {
+        let calls = self.calls_of(request_id);
+        let read = matches!(ledger.view, LedgerView::Read(_));
+        let judged = ledger.row.as_ref().map(|r| self.judge(r));
+        let twins = ledger
+            .twins
+            .iter()
+            .filter(|t| t.request_id != request_id)
+            .map(|t| Twin { request_id: t.request_id.clone(), state: self.judge(t).state });
+        Facts {
+            request_id: request_id.to_owned(),
+            twins: twins.collect(),
+            judged,
+            row_vanished_at: self
+                .histories
+                .vanished_at(request_id)
+                .filter(|_| read && ledger.row.is_none()),
+            loose_effects: ledger.loose_effects,
+            purged: ledger.purged,
+            has_effects_table: ledger.has_effects_table,
+            row: ledger.row,
+            ledger: ledger.view,
+            ended_generations: self.ended(&calls),
+            calls,
+            hash,
+            pairing: self.pairing,
+            server_says: self.server_word(request_id),
+        }
+    }
+
+    fn ended(&self, calls: &[Call]) -> Vec<Observed> {
+        let Some(s) = self.session else { return Vec::new() };
+        let of_calls = s.generations.iter().filter(|g| calls.iter().any(|c| c.generation == g.n));
+        of_calls.filter_map(Observed::of).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "facts_tests.rs"]
+mod tests;

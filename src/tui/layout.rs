@@ -1,0 +1,151 @@
+//! How the screen is divided, from its size alone. Pure; `update` asks it for page sizes, `view` for places.
+
+use super::app::Pane;
+use ratatui::layout::Rect;
+
+/// The smallest terminal that is drawn on.
+pub const MIN: (u16, u16) = (44, 10);
+
+/// How much fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Too small for anything.
+    TooSmall,
+    /// One pane at a time, tabs named.
+    Single,
+    /// The requests, below them one other pane.
+    Stacked,
+    /// Everything at once.
+    Wide,
+}
+
+/// Places; a pane that isn't shown has none. Each pane's first line is its title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub shape: Shape,
+    /// Two lines: the facts, the endpoint.
+    pub top: Rect,
+    pub requests: Option<Rect>,
+    pub detail: Option<Rect>,
+    pub calls: Option<Rect>,
+    pub stderr: Option<Rect>,
+    /// The line above the footer.
+    pub said: Rect,
+    pub footer: Rect,
+}
+
+impl Layout {
+    /// The place of `pane`.
+    pub fn pane(&self, pane: Pane) -> Option<Rect> {
+        match pane {
+            Pane::Requests => self.requests,
+            Pane::Detail => self.detail,
+            Pane::Calls => self.calls,
+            Pane::Stderr => self.stderr,
+        }
+    }
+
+    /// Lines that a pane shows below its title (and, for the requests, its column heads).
+    pub fn page(&self, pane: Pane) -> usize {
+        let head = if pane == Pane::Requests { 2 } else { 1 };
+        self.pane(pane).map_or(1, |r| usize::from(r.height.saturating_sub(head)).max(1))
+    }
+}
+
+/// Divides a terminal of `size` (columns, rows); `pane` has the keys. A short list of `rows` requests
+/// leaves its room to the panes below.
+pub fn of(size: (u16, u16), pane: Pane, rows: usize) -> Layout {
+    let (w, h) = size;
+    let shape = match size {
+        (w, h) if w < MIN.0 || h < MIN.1 => Shape::TooSmall,
+        (w, h) if w < 72 || h < 20 => Shape::Single,
+        (w, h) if w < 112 || h < 30 => Shape::Stacked,
+        _ => Shape::Wide,
+    };
+    let line = |y: u16| Rect::new(0, y.min(h.saturating_sub(1)), w, 1.min(h));
+    let mut layout = Layout {
+        shape,
+        top: Rect::new(0, 0, w, 2.min(h)),
+        requests: None,
+        detail: None,
+        calls: None,
+        stderr: None,
+        said: line(h.saturating_sub(2)),
+        footer: line(h.saturating_sub(1)),
+    };
+    let body = Rect::new(0, 2, w, h.saturating_sub(4));
+    // Title, heads, and two lines for remarks.
+    let short = u16::try_from(rows).unwrap_or(u16::MAX).max(5).saturating_add(4);
+    match shape {
+        Shape::TooSmall => {}
+        Shape::Single => set(&mut layout, pane, body),
+        Shape::Stacked => {
+            let upper = (body.height * 11 / 20).min(short).max(6);
+            let lower = if pane == Pane::Requests { Pane::Detail } else { pane };
+            layout.requests = Some(Rect { height: upper, ..body });
+            let rest = Rect { y: body.y + upper, height: body.height - upper, ..body };
+            set(&mut layout, lower, rest);
+        }
+        Shape::Wide => {
+            let upper = (body.height * 9 / 20).min(short);
+            layout.requests = Some(Rect { height: upper, ..body });
+            let (y, height) = (body.y + upper, body.height - upper);
+            // A column between the two is left for a rule.
+            let left = w * 11 / 20;
+            layout.detail = Some(Rect::new(0, y, left, height));
+            let right = Rect::new(left + 1, y, w - left - 1, height);
+            let calls = height * 9 / 20;
+            layout.calls = Some(Rect { height: calls, ..right });
+            layout.stderr = Some(Rect { y: y + calls, height: height - calls, ..right });
+        }
+    }
+    layout
+}
+
+fn set(layout: &mut Layout, pane: Pane, area: Rect) {
+    match pane {
+        Pane::Requests => layout.requests = Some(area),
+        Pane::Detail => layout.detail = Some(area),
+        Pane::Calls => layout.calls = Some(area),
+        Pane::Stderr => layout.stderr = Some(area),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panes_never_overlap_and_never_leave_the_screen_at_any_size() {
+        for w in 0..220u16 {
+            for h in 0..70u16 {
+                for (pane, rows) in Pane::ALL.into_iter().zip([0, 3, 12, 1_000_000]) {
+                    let l = of((w, h), pane, rows);
+                    let mut places: Vec<Rect> =
+                        Pane::ALL.iter().filter_map(|p| l.pane(*p)).collect();
+                    if l.shape != Shape::TooSmall {
+                        assert!(l.pane(pane).is_some_and(|r| r.height >= 4), "{w}x{h} {pane:?}");
+                        places.extend([l.top, l.said, l.footer]);
+                    }
+                    let screen = Rect::new(0, 0, w, h);
+                    for (i, a) in places.iter().enumerate() {
+                        assert_eq!(a.intersection(screen), *a, "{w}x{h}");
+                        assert!(places[i + 1..].iter().all(|b| !a.intersects(*b)), "{w}x{h}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_sizes_people_have() {
+        for (size, shape) in [
+            ((60, 16), Shape::Single),
+            ((80, 24), Shape::Stacked),
+            ((140, 40), Shape::Wide),
+            ((43, 30), Shape::TooSmall),
+        ] {
+            assert_eq!(of(size, Pane::Requests, 7).shape, shape);
+        }
+    }
+}

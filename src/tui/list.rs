@@ -1,0 +1,317 @@
+//! The request list: a window of lines, and a selection that is a request_id.
+//!
+//! Holds what it was given and asks for more before an edge; never more than a few hundred lines,
+//! however many rows the ledger has.
+
+use super::data::{Anchor, Ask, Line, Window};
+
+/// Rows asked for at once.
+const CHUNK: usize = 200;
+/// Rows kept of the window.
+const KEEP: usize = 600;
+/// How near an edge the selection may come before more is asked for.
+const EDGE: usize = 60;
+
+/// See the module's head.
+#[derive(Debug, Default)]
+pub struct Requests {
+    /// Unfinished ones, always first.
+    pub top: Vec<Line>,
+    pub top_total: usize,
+    pub rows: Vec<Line>,
+    has_newer: bool,
+    has_older: bool,
+    pub matches: Option<(u64, u64)>,
+    /// The selected request_id.
+    pub selected: Option<String>,
+    /// Where it last was, for when it is gone.
+    index: usize,
+    pub filter: String,
+    /// The filter of the rows at hand.
+    shown: String,
+    seq: u64,
+    /// A question is out.
+    asked: Option<Ask>,
+    /// The file changed while it was.
+    stale: bool,
+    /// Any answer has come yet.
+    pub loaded: bool,
+    /// A person has chosen; until then the first line, the one that needs them most, is selected.
+    chosen: bool,
+}
+
+impl Requests {
+    /// Lines on the screen's list.
+    pub fn len(&self) -> usize {
+        self.top.len() + self.rows.len()
+    }
+    /// No line.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The line at `index`.
+    pub fn get(&self, index: usize) -> Option<&Line> {
+        self.top.get(index).or_else(|| self.rows.get(index.checked_sub(self.top.len())?))
+    }
+    /// All lines in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Line> {
+        self.top.iter().chain(&self.rows)
+    }
+    /// The rows at hand are not yet those of the filter.
+    pub fn is_searching(&self) -> bool {
+        self.asked.as_ref().is_some_and(|a| a.filter != self.shown)
+    }
+    /// There are rows beyond those at hand.
+    pub fn more(&self) -> (bool, bool) {
+        (self.has_newer, self.has_older)
+    }
+    /// Where the selected request is, if it is among the lines.
+    pub fn position(&self) -> Option<usize> {
+        let id = self.selected.as_deref()?;
+        self.iter().position(|l| l.id() == id)
+    }
+    /// The selected line.
+    pub fn line(&self) -> Option<&Line> {
+        self.get(self.position()?)
+    }
+
+    /// Moves the selection by `by` lines; returns what to ask for.
+    pub fn step(&mut self, by: isize) -> Option<Ask> {
+        self.chosen = true;
+        let from = self.position().unwrap_or(self.index.min(self.len().saturating_sub(1)));
+        let to = from.saturating_add_signed(by).min(self.len().saturating_sub(1));
+        self.select_index(to);
+        self.near_edge()
+    }
+
+    /// Goes to the newest or the oldest line.
+    pub fn jump(&mut self, last: bool) -> Option<Ask> {
+        self.chosen = true;
+        if !last && self.has_newer {
+            // What is selected is known when the newest rows are.
+            (self.selected, self.index) = (None, 0);
+            return Some(self.ask(Anchor::Newest));
+        }
+        if last && self.has_older {
+            return Some(self.ask(Anchor::Oldest));
+        }
+        self.select_index(if last { self.len().saturating_sub(1) } else { 0 });
+        self.near_edge()
+    }
+
+    /// Selects a request by name, whether it is among the lines or not.
+    pub fn select(&mut self, id: &str) {
+        self.chosen = true;
+        self.selected = Some(id.to_owned());
+        if let Some(at) = self.position() {
+            self.index = at;
+        }
+    }
+
+    /// A person acts on the selection: it stays, whatever comes in.
+    pub fn choose(&mut self) {
+        self.chosen = true;
+    }
+
+    fn select_index(&mut self, at: usize) {
+        self.index = at;
+        if let Some(id) = self.get(at).map(|l| l.id().to_owned()) {
+            self.selected = Some(id);
+        }
+    }
+
+    fn near_edge(&mut self) -> Option<Ask> {
+        if self.asked.is_some() {
+            return None;
+        }
+        let at = self.index;
+        let last = self.rows.last().map(|l| l.row.rowid);
+        let first = self.rows.first().map(|l| l.row.rowid);
+        match (first, last) {
+            (_, Some(last)) if self.has_older && at + EDGE >= self.len() => {
+                Some(self.ask(Anchor::Older(last)))
+            }
+            (Some(first), _) if self.has_newer && at < self.top.len() + EDGE => {
+                Some(self.ask(Anchor::Newer(first)))
+            }
+            _ => None,
+        }
+    }
+
+    fn ask(&mut self, anchor: Anchor) -> Ask {
+        self.seq += 1;
+        self.stale = false;
+        let count = match anchor {
+            Anchor::At(_) => self.rows.len().max(CHUNK),
+            _ => CHUNK,
+        };
+        let ask = Ask { seq: self.seq, filter: self.filter.clone(), anchor, count };
+        self.asked = Some(ask.clone());
+        ask
+    }
+
+    /// The same place, read again: at the start, and when the ledger changed. One question at a time.
+    pub fn refresh(&mut self) -> Option<Ask> {
+        if self.asked.is_some() {
+            self.stale = true;
+            return None;
+        }
+        let anchor = match self.rows.first() {
+            Some(first) if self.has_newer => Anchor::At(first.row.rowid),
+            _ => Anchor::Newest,
+        };
+        Some(self.ask(anchor))
+    }
+
+    /// Another filter; whatever was asked for the old one is forgotten.
+    pub fn set_filter(&mut self, filter: String) -> Option<Ask> {
+        if filter == self.filter {
+            return None;
+        }
+        self.filter = filter;
+        Some(self.ask(Anchor::Newest))
+    }
+
+    /// A question can't be answered now. The next change asks again.
+    pub fn give_up(&mut self, seq: u64) {
+        if self.asked.as_ref().is_some_and(|a| a.seq == seq) {
+            self.asked = None;
+        }
+    }
+
+    /// Takes an answer; one to an older question is dropped. Returns what to ask next.
+    pub fn take(&mut self, window: Window) -> Option<Ask> {
+        if self.asked.as_ref() != Some(&window.ask) {
+            return None;
+        }
+        self.asked = None;
+        self.loaded = true;
+        self.shown.clone_from(&window.ask.filter);
+        (self.top, self.top_total, self.matches) = (window.top, window.top_total, window.matches);
+        match window.ask.anchor {
+            Anchor::Newest | Anchor::At(_) => {
+                self.rows = window.rows;
+                (self.has_newer, self.has_older) = (window.has_newer, window.has_older);
+            }
+            Anchor::Oldest => {
+                self.rows = window.rows;
+                (self.has_newer, self.has_older) = (window.has_newer, false);
+                self.select_index(self.len().saturating_sub(1));
+            }
+            Anchor::Older(_) => {
+                self.rows.extend(window.rows);
+                self.has_older = window.has_older;
+                let extra = self.rows.len().saturating_sub(KEEP);
+                self.rows.drain(..extra);
+                self.has_newer |= extra > 0;
+            }
+            Anchor::Newer(_) => {
+                self.rows.splice(..0, window.rows);
+                self.has_newer = window.has_newer;
+                self.has_older |= self.rows.len() > KEEP;
+                self.rows.truncate(KEEP);
+            }
+        }
+        match self.position() {
+            _ if !self.chosen => self.select_index(0),
+            Some(at) => self.index = at,
+            None if self.selected.is_none() => self.select_index(0),
+            // A filter hides it: select what is in its place. Otherwise the selection stays on a request
+            // that is gone, whose detail says so.
+            None if !self.filter.is_empty() => {
+                self.select_index(self.index.min(self.len().saturating_sub(1)))
+            }
+            None => {}
+        }
+        if self.stale { self.refresh() } else { self.near_edge() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    /// Answers as a ledger of rows 1 to `n` would.
+    fn answer(ask: &Ask, n: i64) -> Window {
+        let (from, down_to) = match ask.anchor {
+            Anchor::Newest => (n, 1),
+            Anchor::At(id) => (id.min(n), 1),
+            Anchor::Older(id) => (id - 1, 1),
+            Anchor::Newer(id) => ((id + ask.count as i64).min(n), id + 1),
+            Anchor::Oldest => ((ask.count as i64).min(n), 1),
+        };
+        let ids: Vec<i64> = (down_to..=from).rev().take(ask.count).collect();
+        let last = ids.last().copied().unwrap_or(1);
+        Window {
+            ask: ask.clone(),
+            top: Vec::new(),
+            top_total: 0,
+            has_newer: ids.first().is_some_and(|f| *f < n),
+            has_older: last > 1,
+            rows: ids.into_iter().map(|i| fixture::done(i, &format!("r{i}"))).collect(),
+            matches: None,
+        }
+    }
+
+    fn drive(list: &mut Requests, mut ask: Option<Ask>, n: i64) {
+        while let Some(a) = ask {
+            ask = list.take(answer(&a, n));
+        }
+    }
+
+    #[test]
+    fn a_walk_over_many_rows_sees_each_once_and_keeps_few() {
+        let n = 2_000;
+        let mut list = Requests::default();
+        let ask = list.refresh();
+        drive(&mut list, ask, n);
+        let mut seen = vec![list.selected.clone().unwrap()];
+        for _ in 1..n {
+            let ask = list.step(1);
+            drive(&mut list, ask, n);
+            seen.push(list.selected.clone().unwrap());
+            assert!(list.len() <= KEEP);
+        }
+        assert_eq!(seen, (1..=n).rev().map(|i| format!("r{i}")).collect::<Vec<_>>());
+        for _ in 1..n {
+            let ask = list.step(-1);
+            drive(&mut list, ask, n);
+        }
+        assert_eq!(list.selected.as_deref(), Some("r2000"));
+        let ask = list.jump(true);
+        drive(&mut list, ask, n);
+        assert_eq!(list.selected.as_deref(), Some("r1"));
+        let ask = list.jump(false);
+        drive(&mut list, ask, n);
+        assert_eq!(list.position(), Some(0));
+    }
+
+    #[test]
+    fn new_rows_move_the_list_and_not_the_selection() {
+        let mut list = Requests::default();
+        let ask = list.refresh();
+        drive(&mut list, ask, 10);
+        list.select("r7");
+        let ask = list.refresh();
+        drive(&mut list, ask, 12);
+        assert_eq!((list.selected.as_deref(), list.position()), (Some("r7"), Some(5)));
+    }
+
+    #[test]
+    fn answers_to_old_questions_are_dropped() {
+        let mut list = Requests::default();
+        let old = list.refresh().unwrap();
+        let new = list.set_filter("r1".into()).unwrap();
+        assert_eq!(list.take(answer(&old, 5)), None);
+        assert!(!list.loaded);
+        list.take(answer(&new, 5));
+        assert!(list.loaded);
+        // A change that comes while a question is out is asked for afterwards, once.
+        let first = list.refresh().unwrap();
+        assert!(list.refresh().is_none());
+        let again = list.take(answer(&first, 5)).unwrap();
+        assert_eq!(again.anchor, Anchor::Newest);
+        assert_eq!(list.take(answer(&again, 5)), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! The terminal UI: one owner of the state, one loop, a pure update, windows of rows.
+//!
+//! `action` is the one table of what can be done, `keys` the one reader of keys, `update` the one way the
+//! state changes, `view` only reads. What an [`msg::Effect`] asks for is done by `runtime`, and by nothing
+//! else.
+
+pub mod action;
+pub mod app;
+pub mod data;
+pub mod dialog;
+#[cfg(test)]
+mod fixture;
+pub mod keys;
+pub mod layout;
+pub mod list;
+pub mod msg;
+pub mod run;
+pub mod runtime;
+pub mod term;
+pub mod theme;
+pub mod update;
+mod update_dialog;
+pub mod view;
+pub mod wire;
+
+pub use app::{App, Overlay, Pane, Start};
+pub use msg::{Effect, Msg};
+pub use runtime::{Setup, run};
+pub use theme::Theme;
+pub use update::update;
+pub use view::{Seen, view};

@@ -1,0 +1,79 @@
+//! What comes in to the update and what it asks to be done. Data only.
+
+use super::data::{
+    Ask, Check, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Verified, Window,
+};
+use super::keys::Key;
+use super::wire::WireView;
+use crate::time::Time;
+use std::sync::Arc;
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Msg {
+    /// A key; `repeat` when it is being held.
+    Key { key: Key, repeat: bool },
+    /// Pasted text.
+    Paste(String),
+    /// The terminal is this many columns and rows.
+    Resize(u16, u16),
+    /// The time has come to be this.
+    Now(Time),
+    /// The facts of the top line.
+    Counts(Box<Counts>),
+    /// The ledger, or calls that bear on its rows, changed: rows and detail may read differently.
+    FactsChanged,
+    /// An answer to [`Effect::LoadWindow`].
+    Requests(Box<Window>),
+    /// [`Effect::LoadWindow`] can't be answered now; what is shown stays.
+    NoRequests { seq: u64 },
+    /// An answer to [`Effect::LoadDetail`]; `None`: nothing is known of it any more.
+    Detail { request_id: String, detail: Option<Box<Detail>> },
+    /// The endpoint, as it is now.
+    Wire(Arc<WireView>),
+    /// Whether the endpoint writes this ledger.
+    Paired(Paired),
+    /// An answer to [`Effect::Find`].
+    LookedUp { request_id: String, answer: Result<LookUp, String> },
+    /// An answer to [`Effect::Plan`].
+    Planned { request_id: String, seq: u64, plan: Result<Box<Plan>, String> },
+    /// An answer to [`Effect::Check`].
+    Checked { request_id: String, seq: u64, check: Box<Check> },
+    /// An answer to [`Effect::Reissue`].
+    Reissued { request_id: String, report: Box<Result<Report, String>> },
+    /// An answer to [`Effect::Verify`].
+    Verified(Result<Box<Verified>, String>),
+    /// Something went wrong or is worth a line.
+    Told(String),
+}
+
+/// Something to be done by others; answers come back as a [`Msg`] that echoes the question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    LoadWindow(Ask),
+    LoadDetail {
+        request_id: String,
+    },
+    /// Run the server's look-up tool.
+    Find {
+        request_id: String,
+    },
+    /// Find out tool, arguments, hash and gate of a repeat.
+    Plan {
+        request_id: String,
+        seq: u64,
+    },
+    /// Judge other arguments.
+    Check {
+        request_id: String,
+        seq: u64,
+        tool: String,
+        args: String,
+    },
+    /// Send it. The only effect that does work at the server.
+    Reissue(Reissue),
+    Reconnect,
+    Verify,
+    /// End the program.
+    Quit,
+}

@@ -1,0 +1,170 @@
+//! The loop: one owner of the state, one `select!`, input first. Any number of messages make one frame: at
+//! once after a key, else at most 60 a second; nothing moves, nothing is drawn.
+//!
+//! Knows the terminal and the clock; what effects do is somebody else's at the other end of the port.
+
+use super::app::App;
+use super::keys::Key;
+use super::msg::{Effect, Msg};
+use super::term::{self, Screen};
+use super::theme::Theme;
+use super::update::{self, update};
+use crate::error::{Error, Exit, Result};
+use crate::time::Time;
+use futures_util::{Stream, StreamExt};
+use ratatui::crossterm::event::{Event, EventStream};
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+/// The time between two frames that no key asked for.
+const FRAME: Duration = Duration::from_millis(16);
+/// Messages and keys taken in before a frame is drawn.
+const BATCH: usize = 256;
+
+/// Where effects go and messages come from.
+pub struct Port {
+    /// Answers and news. Bounded by whoever made it.
+    pub msgs: mpsc::Receiver<Msg>,
+    /// What is to be done. People's keys set its pace.
+    pub effects: mpsc::UnboundedSender<Effect>,
+}
+
+/// Runs the screen until a person quits or the program is told to end; the terminal is then given back.
+/// Has to be polled on one thread (`block_on`), the one that owns the terminal. A panic anywhere ends it
+/// and goes on unwinding from here.
+///
+/// # Errors
+/// When there is no terminal.
+pub async fn drive(mut app: App, theme: Theme, mut port: Port) -> Result<Exit> {
+    let no_terminal = |e: io::Error| Error::usage(format!("the terminal can't be used: {e}"));
+    let mut signals = Signals::new().map_err(no_terminal)?;
+    let mut screen = Screen::enter().map_err(no_terminal)?;
+    let size = screen.size().map_err(no_terminal)?;
+    take(&mut app, &port, Msg::Resize(size.0, size.1));
+    let done = turn(&mut app, &theme, &mut port, &mut screen, &mut signals).await;
+    drop(screen);
+    term::rethrow_panic();
+    match done {
+        // A terminal that went away is a hang-up, not a fault.
+        Ok(()) | Err(_) => Ok(Exit::Good),
+    }
+}
+
+async fn turn(
+    app: &mut App,
+    theme: &Theme,
+    port: &mut Port,
+    screen: &mut Screen,
+    signals: &mut Signals,
+) -> io::Result<()> {
+    let mut events = EventStream::new();
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut drawn = Instant::now();
+    let (mut dirty, mut urgent, mut open) = (true, true, true);
+    while !app.quitting {
+        if dirty && (urgent || drawn.elapsed() >= FRAME) {
+            let (detail, overlay) = screen.draw(app, theme)?;
+            update::clamp(app, detail, overlay);
+            (dirty, urgent, drawn) = (false, false, Instant::now());
+        }
+        let tick = app.next_tick().map(|at| {
+            let left = u64::try_from(at.0 - Time::now().0).unwrap_or(0);
+            Instant::now() + Duration::from_micros(left)
+        });
+        tokio::select! { biased;
+            () = term::panicked() => return Ok(()),
+            () = signals.next() => return Ok(()),
+            event = events.next() => {
+                let Some(event) = event else { return Ok(()) };
+                take(app, port, Msg::Now(Time::now()));
+                terminal_event(app, port, event?);
+                drain(app, port, &mut events).await?;
+                (dirty, urgent) = (true, true);
+            }
+            n = port.msgs.recv_many(&mut batch, BATCH), if open => {
+                open = n > 0;
+                take(app, port, Msg::Now(Time::now()));
+                for msg in batch.drain(..) {
+                    take(app, port, msg);
+                }
+                dirty = true;
+            }
+            () = sleep_until(drawn + FRAME), if dirty => {}
+            () = at(tick), if tick.is_some() => {
+                take(app, port, Msg::Now(Time::now()));
+                dirty = true;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn at(tick: Option<Instant>) {
+    match tick {
+        Some(t) => sleep_until(t).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Events that are there already: a paste or a held key makes one frame. Polled with this task's own waker:
+/// crossterm keeps the first one it is given for the next event, and another would never wake this loop.
+async fn drain(
+    app: &mut App,
+    port: &Port,
+    events: &mut (impl Stream<Item = io::Result<Event>> + Unpin),
+) -> io::Result<()> {
+    for _ in 0..BATCH {
+        let ready = poll_fn(|cx| Poll::Ready(events.poll_next_unpin(cx))).await;
+        match ready {
+            Poll::Ready(Some(event)) if !app.quitting => terminal_event(app, port, event?),
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+fn terminal_event(app: &mut App, port: &Port, event: Event) {
+    match event {
+        Event::Key(event) => {
+            if let Some((key, repeat)) = Key::from_event(event) {
+                take(app, port, Msg::Key { key, repeat });
+            }
+        }
+        Event::Paste(text) => take(app, port, Msg::Paste(text)),
+        Event::Resize(w, h) => take(app, port, Msg::Resize(w, h)),
+        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {}
+    }
+}
+
+fn take(app: &mut App, port: &Port, msg: Msg) {
+    for effect in update(app, msg) {
+        // Nobody at the other end: the program is ending.
+        port.effects.send(effect).ok();
+    }
+}
+
+/// The signals that end the program: told by a person (INT, TERM) or by a terminal that is gone (HUP).
+struct Signals([Signal; 3]);
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals([
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+            signal(SignalKind::interrupt())?,
+        ]))
+    }
+    async fn next(&mut self) {
+        let [a, b, c] = &mut self.0;
+        tokio::select! {
+            _ = a.recv() => {}
+            _ = b.recv() => {}
+            _ = c.recv() => {}
+        }
+    }
+}

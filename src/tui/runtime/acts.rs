@@ -1,0 +1,268 @@
+//! What a person asked for: details, look-ups, what a repeat would be, the repeat itself, counting. The one
+//! place of the screen from which a `tools/call` leaves, and it goes through `inspect`'s gate again.
+
+use super::Hands;
+use crate::error::{Error, Result};
+use crate::inspect::reissue::{Prepared, Released, Wish};
+use crate::inspect::request::Request;
+use crate::journal::Outcome;
+use crate::json::raw;
+use crate::judge::Ask;
+use crate::judge::gate::Decision;
+use crate::judge::verify::{Expected, Severity};
+use crate::model::arguments::{Candidate, Source, with_request_id};
+use crate::model::lookup;
+use crate::tui::data::{
+    Check, Detail, Gate, LookUp, Plan, Problem, Question, Reissue, Report, Verified,
+};
+use crate::tui::msg::{Effect, Msg};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The selection has to rest so long before its details are read: a held key reads once.
+const REST: Duration = Duration::from_millis(40);
+
+/// Reads the details of whatever is selected.
+pub async fn details(hands: Hands, mut selected: watch::Receiver<Option<String>>) {
+    while selected.changed().await.is_ok() {
+        tokio::time::sleep(REST).await;
+        let Some(id) = selected.borrow_and_update().clone() else { continue };
+        let request = hands.inspector.request(&id, None).await;
+        let detail = detail(&hands, &id, request);
+        hands.tell(Msg::Detail { request_id: id, detail: Some(Box::new(detail)) }).await;
+    }
+}
+
+fn detail(hands: &Hands, id: &str, request: Request) -> Detail {
+    let history = {
+        let seen = hands.inspector.seen();
+        seen.histories.of(id).iter().map(|s| (s.at, s.change.words())).collect()
+    };
+    let look_up = &hands.inspector.look_up;
+    let client = hands.inspector.client.as_ref();
+    let looked = client.and_then(|c| c.journal().read(|s| lookup::newest(s, look_up, id)));
+    let looked_up = looked.map(|l| look_up_line(&l, &request));
+    Detail {
+        history,
+        hash: request.hash.check,
+        hash_why: request.hash.how,
+        looked_up,
+        line: request.line,
+    }
+}
+
+fn look_up_line(l: &lookup::LookUp, request: &Request) -> LookUp {
+    let status = l.status.clone().unwrap_or_else(|| "something without a status".into());
+    let agrees = match (request.facts.row.as_ref().map(|r| r.status.as_str()), status.as_str()) {
+        (Some(stored), said) if stored == said => Some(true),
+        (Some("running"), "abandoned") | (None, "unknown") => Some(true),
+        (Some(_), "unknown") | (None, "done") => Some(false),
+        _ => None,
+    };
+    // Without a ledger there is nothing to agree with.
+    let agrees = agrees.filter(|_| request.how.is_some());
+    LookUp { at: l.at, status, answer: l.answer.clone(), agrees }
+}
+
+/// Does one thing and tells what came of it.
+pub async fn act(hands: Hands, effect: Effect) {
+    match effect {
+        Effect::Find { request_id } => {
+            let answer = find(&hands, &request_id).await;
+            hands.tell(Msg::LookedUp { request_id, answer }).await;
+        }
+        Effect::Plan { request_id, seq } => {
+            let plan = plan(&hands, &request_id).await.map(Box::new).map_err(|e| e.to_string());
+            hands.tell(Msg::Planned { request_id, seq, plan }).await;
+        }
+        Effect::Check { request_id, seq, tool, args } => {
+            let check = Box::new(check(&hands, &request_id, &tool, &args).await);
+            hands.tell(Msg::Checked { request_id, seq, check }).await;
+        }
+        Effect::Reissue(call) => {
+            let report = Box::new(reissue(&hands, &call).await.map_err(|e| e.to_string()));
+            hands.tell(Msg::Reissued { request_id: call.request_id, report }).await;
+        }
+        Effect::Verify => {
+            let report = hands.inspector.verify(&Expected::default(), false).await;
+            let report = report.map(|(_, v)| Box::new(verified(v))).map_err(|e| e.to_string());
+            hands.tell(Msg::Verified(report)).await;
+        }
+        Effect::Reconnect => {
+            if let Some(client) = &hands.inspector.client {
+                client.reconnect();
+            }
+        }
+        // Not of this kind; `serve` keeps them.
+        Effect::LoadWindow(_) | Effect::LoadDetail { .. } | Effect::Quit => {}
+    }
+}
+
+async fn find(hands: &Hands, id: &str) -> Result<LookUp, String> {
+    let looked = hands.inspector.look_up(id).await.map_err(|e| e.to_string())?;
+    let request = hands.inspector.request(id, None).await;
+    hands.tell_pairing(&request.paired).await;
+    match looked.answer {
+        Some(l) => Ok(look_up_line(&l, &request)),
+        None => Err(looked.why.unwrap_or_else(|| "it gave no answer".into())),
+    }
+}
+
+/// The gate's decision as the dialog asks it.
+fn gate(d: &Decision) -> Gate {
+    let question = match (&d.refused, d.ask) {
+        (Some(_), _) => Question::Refused,
+        (None, Ask::None) => Question::None,
+        (None, Ask::Preview) => Question::Preview,
+        (None, Ask::Ask) => Question::Ask,
+        (None, Ask::Type) => Question::Type,
+    };
+    let reasons = match &d.refused {
+        Some(r) => vec![r.why().to_owned()],
+        None => d.reasons.clone(),
+    };
+    Gate { question, reasons, word: d.confirm.clone() }
+}
+
+fn wish(id: &str, tool: Option<&str>, args: Option<&str>) -> Wish {
+    let given = |args: &str| Candidate { args: args.to_owned(), tool: None, source: Source::Given };
+    Wish {
+        request_id: Some(id.to_owned()),
+        tool: tool.map(str::to_owned),
+        candidates: args.map(given).into_iter().collect(),
+        first_delivery: false,
+    }
+}
+
+/// What a repeat would be. Where the arguments can't be told, a person may give them.
+async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
+    let (prepared, unknown) = match hands.inspector.prepare(&wish(id, None, None)).await {
+        Ok(prepared) => (prepared, None),
+        Err(why) => {
+            let bare = format!(r#"{{"request_id":{}}}"#, raw::quote(id));
+            // When this fails too, it isn't for want of arguments.
+            match hands.inspector.prepare(&wish(id, None, Some(&bare))).await {
+                Ok(prepared) => (prepared, Some(why.what)),
+                Err(e) => return Err(e),
+            }
+        }
+    };
+    hands.tell_pairing(&prepared.before.paired).await;
+    let Prepared { tool, args, source, before, looked, decision, .. } = prepared;
+    let mut situation = decision.tells.clone();
+    if let Some(why) = looked.and_then(|l| l.why) {
+        situation.push(format!("not looked up: {why}"));
+    }
+    Ok(Plan {
+        tool,
+        args,
+        known: unknown.is_none(),
+        source: match unknown {
+            Some(why) => {
+                let why = why.trim_end_matches("; nothing was sent");
+                format!("{why}: paste or type them, the hash tells when they are right")
+            }
+            None => source.words(),
+        },
+        check: Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) },
+        situation,
+    })
+}
+
+/// Arguments that can't be sent, whatever a person says.
+fn unfit(id: &str, args: &str) -> Option<String> {
+    if raw::members(args).is_none() {
+        return Some("the arguments are not a JSON object".into());
+    }
+    match with_request_id(args, id) {
+        None => Some(format!("the arguments hold another request_id than {id}")),
+        Some(whole) if whole != args => {
+            Some(format!("the arguments hold no \"request_id\": {}", raw::quote(id)))
+        }
+        Some(_) => None,
+    }
+}
+
+async fn check(hands: &Hands, id: &str, tool: &str, args: &str) -> Check {
+    if let Some(why) = unfit(id, args) {
+        let gate =
+            Gate { question: Question::Refused, reasons: vec![why.clone()], word: id.into() };
+        return Check { hash: crate::judge::HashCheck::NotChecked, hash_why: why, gate };
+    }
+    let before = hands.inspector.request(id, Some(args)).await;
+    let decision = hands.inspector.decide(&wish(id, Some(tool), Some(args)), tool, &before);
+    Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) }
+}
+
+/// Sends it, once, unless the gate asks for more by now than was answered.
+async fn reissue(hands: &Hands, call: &Reissue) -> Result<Report> {
+    let Reissue { request_id: id, tool, args, answered } = call;
+    if let Some(why) = unfit(id, args) {
+        return Err(Error::usage(why));
+    }
+    let wish = wish(id, Some(tool), Some(args));
+    let before = hands.inspector.request(id, Some(args)).await;
+    let decision = hands.inspector.decide(&wish, tool, &before);
+    let now = gate(&decision);
+    if now.question > *answered {
+        let why = format!("things have changed since you were asked: {}", now.reasons.join("; "));
+        return Err(
+            Error::new(crate::error::Exit::Gate, why).hint("look again, and decide anew (r)")
+        );
+    }
+    let confirmed = decision.confirm.clone();
+    let prepared = Prepared {
+        tool: tool.clone(),
+        args: args.clone(),
+        source: Source::Given,
+        looked: None,
+        reads_only: false,
+        before,
+        decision,
+    };
+    let released = hands.inspector.release(&prepared, Some(&confirmed), None).await?;
+    hands.tell_pairing(&released.after.paired).await;
+    Ok(report(hands, &prepared, released))
+}
+
+fn report(hands: &Hands, p: &Prepared, r: Released) -> Report {
+    let (before, after) = (&p.before, &r.after);
+    let settled = r.call.settled.as_ref();
+    let outcome = r.call.outcome();
+    let result = settled.and_then(|s| s.result.as_deref());
+    let text = result.map(crate::journal::call::answer_text).filter(|t| !t.is_empty());
+    let own = after.facts.has_effects_table.then(|| (before.effects(), after.effects()));
+    let dead = hands.inspector.client.as_ref().filter(|_| outcome == Some(Outcome::Unknown));
+    let stderr = dead.map(|c| {
+        c.journal()
+            .read(|s| s.generation_n(r.call.generation).map(|g| g.stderr.last(5)))
+            .unwrap_or_default()
+    });
+    Report {
+        outcome: r.call.word().to_owned(),
+        why: settled.map(|s| s.why.clone()).unwrap_or_default(),
+        answer_status: settled.and_then(|s| s.answer_status).map(|a| a.word().to_owned()),
+        replayed: r.replayed,
+        state_after: after.line.judged.state.word().to_owned(),
+        effects: own,
+        effects_total: before.effects_total.zip(after.effects_total),
+        elapsed_s: settled.map(|s| r.call.sent_at.age_at(s.at)).unwrap_or_default(),
+        answer: text.or_else(|| settled.and_then(|s| s.error.clone())).unwrap_or_default(),
+        next: after.line.finding.next.clone(),
+        stderr: stderr.unwrap_or_default(),
+    }
+}
+
+fn verified(v: crate::judge::verify::Verified) -> Verified {
+    let problem = |p: crate::judge::verify::Problem| Problem {
+        kind: p.kind.replace('_', " "),
+        error: p.severity == Severity::Error,
+        detail: p.detail,
+        request_ids: p.request_ids,
+    };
+    Verified {
+        good: v.exactly_once,
+        sentence: v.sentence,
+        problems: v.problems.into_iter().map(problem).collect(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Follows the ledger and the calls, and keeps what rows are judged with: a pass over the whole table, the
+//! session, the pairing. Passes are spaced out by their own cost, so that a busy writer of a large ledger
+//! costs a fifth of a core at most.
+
+use super::Hands;
+use crate::inspect::Inspector;
+use crate::inspect::list::{Judging, Overview};
+use crate::ledger::{How, LedgerError};
+use crate::time::Time;
+use crate::tui::data::Counts;
+use crate::tui::msg::Msg;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Rest after a pass, in units of what it cost.
+const REST: u32 = 4;
+/// Rest after a piece of a later pass.
+const PIECE_REST: Duration = Duration::from_millis(60);
+/// The longest rest between two passes.
+const LONGEST_REST: Duration = Duration::from_secs(5);
+/// How soon a ledger that can't be read is tried again, whether it changed or not (a lock leaves no trace).
+const RETRY: Duration = Duration::from_millis(700);
+/// Unfinished rows that are asked when they are to be judged again.
+const AGAIN: usize = 200;
+
+/// What rows are judged with before the first pass is through.
+pub fn nothing_yet(inspector: &Inspector) -> Judging {
+    let mut judging = Judging::default();
+    judging.overview.at = Time::now();
+    if let Some(client) = &inspector.client {
+        judging.session = Some(crate::inspect::light::session(client.journal()));
+    }
+    judging
+}
+
+pub async fn follow(hands: Hands, mut calls: watch::Receiver<u64>) {
+    let mut ledger = hands.inspector.ledger.as_ref().map(|l| l.watch());
+    let mut last_good = Counts::default();
+    let mut first = true;
+    loop {
+        calls.borrow_and_update();
+        if let Some(l) = &mut ledger {
+            l.borrow_and_update();
+        }
+        let started = Instant::now();
+        let again = match hands.inspector.overview(|| piece_rest(first)).await {
+            Ok(overview) => {
+                let judging = Arc::new(hands.inspector.judging(overview).await);
+                last_good = counts(&hands, &judging);
+                let again = judge_again(&hands, &judging);
+                hands.tell_pairing(&judging.paired).await;
+                hands.judging.send_replace(judging);
+                if hands.inspector.ledger.is_some() {
+                    hands.tell(Msg::Counts(Box::new(last_good.clone()))).await;
+                }
+                again
+            }
+            Err(e) => {
+                let trouble = Some(words(&e));
+                let counts = Counts { trouble, ..last_good.clone() };
+                hands.tell(Msg::Counts(Box::new(counts))).await;
+                Some(Time::now().plus_seconds(RETRY.as_secs_f64()))
+            }
+        };
+        hands.tell(Msg::FactsChanged).await;
+        first = false;
+        tokio::time::sleep((started.elapsed() * REST).min(LONGEST_REST)).await;
+        tokio::select! {
+            () = changed(&mut ledger) => {}
+            done = calls.changed() => if done.is_err() && ledger.is_none() { return },
+            () = until(again) => {}
+        }
+    }
+}
+
+/// Between two pieces of a large pass whoever asks for a window or a detail comes first. The first pass hurries,
+/// since somebody waits for its numbers; later ones take at most a tenth of a core.
+async fn piece_rest(first: bool) {
+    if first {
+        tokio::task::yield_now().await;
+    } else {
+        tokio::time::sleep(PIECE_REST).await;
+    }
+}
+
+async fn changed(ledger: &mut Option<watch::Receiver<u64>>) {
+    let alive = match ledger {
+        Some(l) => l.changed().await.is_ok(),
+        None => false,
+    };
+    if !alive {
+        std::future::pending().await
+    }
+}
+
+async fn until(at: Option<Time>) {
+    match at {
+        Some(t) => {
+            let left = (t.0 - Time::now().0).clamp(20_000, 3_600_000_000);
+            tokio::time::sleep(Duration::from_micros(left.unsigned_abs())).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn counts(hands: &Hands, judging: &Judging) -> Counts {
+    let counts = hands.inspector.counts(judging, Time::now());
+    Counts {
+        headline: counts.headline(),
+        as_of: Some(counts.as_of),
+        trouble: None,
+        remarks: judging.overview.how.as_ref().map(remarks).unwrap_or_default(),
+    }
+}
+
+fn remarks(how: &How) -> Vec<String> {
+    how.warnings.iter().chain(&how.infos).cloned().collect()
+}
+
+/// When the next unfinished row is to be judged otherwise without any change of the file.
+fn judge_again(hands: &Hands, judging: &Judging) -> Option<Time> {
+    let overview: &Overview = &judging.overview;
+    let rows = &overview.unfinished[..overview.unfinished.len().min(AGAIN)];
+    let now = Time::now();
+    let lines = hands.inspector.lines(rows, judging, now);
+    lines.iter().filter_map(|l| l.judged.judge_again_at).filter(|t| *t > now).min()
+}
+
+/// In one line; what to do about it stands after it.
+fn words(e: &LedgerError) -> String {
+    let error = crate::error::Error::from(e.clone());
+    match error.hint {
+        Some(hint) => format!("{} ({hint})", error.what),
+        None => error.what,
+    }
+}

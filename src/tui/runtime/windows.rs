@@ -1,0 +1,209 @@
+//! Reads windows of rows and judges them with what is known now. One question after the other; a filter
+//! reads on in pieces until it has enough, and gives up when a newer question waits.
+
+use super::Hands;
+use crate::inspect::list::Judging;
+use crate::ledger::{Ledger, LedgerError, Row};
+use crate::time::Time;
+use crate::tui::data::{Anchor, Ask, Line, Window};
+use crate::tui::msg::Msg;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Unfinished rows kept on top.
+const TOP: usize = 200;
+/// Rows read at once for a filter.
+const PIECE: usize = 2_000;
+/// Rows looked at for a filter before its matches are shown without a count: enough to count those of a
+/// small ledger, and to find rare ones in a large.
+const COUNT: usize = 20_000;
+const SCAN: usize = 200_000;
+
+pub async fn serve(hands: Hands, mut asked: mpsc::UnboundedReceiver<Ask>) {
+    while let Some(mut ask) = asked.recv().await {
+        // Only the newest question is still of interest.
+        while let Ok(newer) = asked.try_recv() {
+            ask = newer;
+        }
+        let seq = ask.seq;
+        match window(&hands, ask, &asked).await {
+            Ok(Some(window)) => hands.tell(Msg::Requests(Box::new(window))).await,
+            Ok(None) | Err(_) => hands.tell(Msg::NoRequests { seq }).await,
+        }
+    }
+}
+
+/// `None` when a newer question came in meanwhile.
+async fn window(
+    hands: &Hands,
+    ask: Ask,
+    asked: &mpsc::UnboundedReceiver<Ask>,
+) -> Result<Option<Window>, LedgerError> {
+    let judging = hands.judging.borrow().clone();
+    let needle = ask.filter.to_lowercase();
+    let hit = |line: &Line| needle.is_empty() || holds(line, &needle);
+    let mut top = hands.inspector.rowless_lines(&judging, Time::now());
+    let Some(ledger) = &hands.inspector.ledger else {
+        let all = top.len() as u64;
+        top.retain(hit);
+        let matches = (!needle.is_empty()).then_some((top.len() as u64, all));
+        let top_total = top.len();
+        return Ok(Some(Window {
+            ask,
+            top,
+            top_total,
+            rows: Vec::new(),
+            has_newer: false,
+            has_older: false,
+            matches,
+        }));
+    };
+    let mut found = if needle.is_empty() {
+        plain(hands, ledger, &judging, &ask).await?
+    } else {
+        match filtered(hands, ledger, &judging, &ask, &needle, asked).await? {
+            Some(found) => found,
+            None => return Ok(None),
+        }
+    };
+    // The pass that knows the unfinished rows is older than the window: the window's word counts.
+    let fresh: HashMap<&str, bool> = found.rows.iter().map(|l| (l.id(), is_finished(l))).collect();
+    let unfinished: Vec<Row> = judging
+        .overview
+        .unfinished
+        .iter()
+        .filter(|r| fresh.get(r.request_id.as_str()) != Some(&true))
+        .take(TOP)
+        .cloned()
+        .collect();
+    drop(fresh);
+    let mut lines = hands.inspector.lines(&unfinished, &judging, Time::now());
+    let known: HashSet<String> = lines.iter().map(|l| l.id().to_owned()).collect();
+    let new: Vec<Line> =
+        found.rows.iter().filter(|l| !is_finished(l) && !known.contains(l.id())).cloned().collect();
+    lines.splice(..0, new);
+    top.extend(lines);
+    let seen: HashSet<String> = found.rows.iter().map(|l| l.id().to_owned()).collect();
+    // A request whose row came after the pass has one now.
+    top.retain(|l| hit(l) && !(l.row.rowid == 0 && seen.contains(l.id())));
+    let on_top: HashSet<String> = top.iter().map(|l| l.id().to_owned()).collect();
+    found.rows.retain(|l| !on_top.contains(l.id()));
+    let top_total = top.len();
+    Ok(Some(Window {
+        ask,
+        top,
+        top_total,
+        rows: found.rows,
+        has_newer: found.has_newer,
+        has_older: found.has_older,
+        matches: found.matches,
+    }))
+}
+
+fn is_finished(line: &Line) -> bool {
+    crate::inspect::list::is_finished(&line.row)
+}
+
+/// Whether a line holds `needle`, which is in lower case.
+fn holds(line: &Line, needle: &str) -> bool {
+    let verdicts = line.finding.verdicts.iter().map(|v| v.words());
+    let mut texts = [line.id(), &line.label, line.judged.state.word()].into_iter().chain(verdicts);
+    texts.any(|t| t.to_lowercase().contains(needle))
+}
+
+struct Found {
+    rows: Vec<Line>,
+    has_newer: bool,
+    has_older: bool,
+    matches: Option<(u64, u64)>,
+}
+
+/// One keyset read, with one row more than asked for to see whether there are more.
+async fn plain(
+    hands: &Hands,
+    ledger: &Ledger,
+    judging: &Arc<Judging>,
+    ask: &Ask,
+) -> Result<Found, LedgerError> {
+    let (anchor, count) = (ask.anchor, ask.count);
+    let (mut rows, has_newer) = ledger
+        .read_async(move |r| {
+            let any_newer = |id: i64| r.newer(id, 1).map(|rows| !rows.is_empty());
+            Ok(match anchor {
+                Anchor::Newest => (r.newest(None, count + 1)?, false),
+                Anchor::At(id) => {
+                    (r.newest(Some(id.saturating_add(1)), count + 1)?, any_newer(id)?)
+                }
+                Anchor::Older(id) => (r.newest(Some(id), count + 1)?, true),
+                Anchor::Newer(id) => {
+                    let mut rows = r.newer(id, count + 1)?;
+                    let more = rows.len() > count;
+                    if more {
+                        rows.remove(0);
+                    }
+                    (rows, more)
+                }
+                Anchor::Oldest => {
+                    let mut rows = r.newer(i64::MIN, count + 1)?;
+                    let more = rows.len() > count;
+                    if more {
+                        rows.remove(0);
+                    }
+                    (rows, more)
+                }
+            })
+        })
+        .await?;
+    let has_older = match anchor {
+        // There is the row that was asked from.
+        Anchor::Newer(_) => true,
+        Anchor::Oldest => false,
+        _ => rows.len() > count,
+    };
+    rows.truncate(count);
+    let rows = hands.inspector.window_lines(&rows, judging, Time::now());
+    Ok(Found { rows, has_newer, has_older, matches: None })
+}
+
+/// Reads on from the newest row (or after the anchor) until enough match. Windows of a filter only grow
+/// towards older rows.
+async fn filtered(
+    hands: &Hands,
+    ledger: &Ledger,
+    judging: &Arc<Judging>,
+    ask: &Ask,
+    needle: &str,
+    asked: &mpsc::UnboundedReceiver<Ask>,
+) -> Result<Option<Found>, LedgerError> {
+    let mut before = match ask.anchor {
+        Anchor::Older(id) => Some(id),
+        Anchor::At(_) | Anchor::Newest | Anchor::Newer(_) | Anchor::Oldest => None,
+    };
+    let from_newest = before.is_none();
+    let (mut rows, mut found, mut looked_at) = (Vec::new(), 0, 0);
+    let mut through = false;
+    let enough = |rows: &Vec<Line>, looked_at| {
+        looked_at >= SCAN || (looked_at >= COUNT && rows.len() >= ask.count)
+    };
+    while !through && !enough(&rows, looked_at) {
+        if !asked.is_empty() {
+            return Ok(None);
+        }
+        let piece = ledger.read_async(move |r| r.newest(before, PIECE)).await?;
+        through = piece.len() < PIECE;
+        looked_at += piece.len();
+        before = piece.last().map(|r| r.rowid);
+        for line in hands.inspector.lines(&piece, judging, Time::now()) {
+            if holds(&line, needle) {
+                found += 1;
+                if rows.len() < ask.count {
+                    rows.push(line);
+                }
+            }
+        }
+    }
+    let has_older = found > rows.len() as u64 || !through;
+    let matches = (through && from_newest).then_some((found, looked_at as u64));
+    Ok(Some(Found { rows, has_newer: false, has_older, matches }))
+}

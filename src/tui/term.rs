@@ -1,0 +1,149 @@
+//! The terminal, taken and given back: raw mode, alternate screen, bracketed paste, cursor. Given back on
+//! quit and error by `Drop`, on a panic by the hook, on SIGTERM and SIGHUP because the loop then ends.
+//!
+//! A panic on another thread must not tear the screen down under a loop that goes on drawing: there the
+//! report is kept, the loop is woken and ends, and the report is printed when the screen is gone.
+
+use super::app::App;
+use super::theme::Theme;
+use super::view::{Seen, view};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{execute, style};
+use std::io::{self, BufWriter, Stdout};
+use std::panic::{self, PanicHookInfo};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::ThreadId;
+use tokio::sync::Notify;
+
+/// The screen is ours.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// The thread that draws.
+static OWNER: Mutex<Option<ThreadId>> = Mutex::new(None);
+/// The report of a panic, until somebody prints it; empty when it has been printed.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+static WAKE: Notify = Notify::const_new();
+static HOOK: Once = Once::new();
+
+/// The screen while it is ours. Only one at a time; made and dropped on the thread that draws.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    seen: Seen,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// When standard output is no terminal or can't be switched; it is then as it was.
+    pub fn enter() -> io::Result<Screen> {
+        // ratatui writes modifiers before colours, and crossterm turns colours into a reset when NO_COLOR is
+        // set, which wipes them out: so colours always pass and the theme decides.
+        style::force_color_output(true);
+        *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
+        HOOK.call_once(|| {
+            let before = panic::take_hook();
+            panic::set_hook(Box::new(move |info| on_panic(info, &*before)));
+        });
+        ACTIVE.store(true, Ordering::SeqCst);
+        let entered = enable_raw_mode()
+            .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste))
+            .and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout()))));
+        match entered {
+            Ok(terminal) => Ok(Screen { terminal, seen: Seen::default() }),
+            Err(e) => {
+                leave();
+                Err(e)
+            }
+        }
+    }
+
+    /// Its size in columns and rows.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        self.terminal.size().map(|s| (s.width, s.height))
+    }
+
+    /// Draws one frame; tells how far texts can be scrolled.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn draw(&mut self, app: &App, theme: &Theme) -> io::Result<(usize, usize)> {
+        execute!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(|frame| view(app, theme, &mut self.seen, frame))?;
+        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
+        Ok((self.seen.detail_most, self.seen.overlay_most))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Gives everything back, once. Each step is tried whatever became of the one before: after a hang-up all
+/// of them fail, and nothing can be done about it.
+fn leave() {
+    if ACTIVE.swap(false, Ordering::SeqCst) {
+        execute!(
+            io::stdout(),
+            EndSynchronizedUpdate,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            Show
+        )
+        .ok();
+        disable_raw_mode().ok();
+    }
+}
+
+fn on_panic(info: &PanicHookInfo<'_>, before: &dyn Fn(&PanicHookInfo<'_>)) {
+    if !ACTIVE.load(Ordering::SeqCst) {
+        return before(info);
+    }
+    let here = Some(std::thread::current().id());
+    let ours = *OWNER.lock().unwrap_or_else(PoisonError::into_inner) == here;
+    let report = if ours {
+        leave();
+        before(info);
+        String::new()
+    } else {
+        let name = std::thread::current().name().unwrap_or("unnamed").to_owned();
+        let trace = std::backtrace::Backtrace::capture();
+        match trace.status() {
+            std::backtrace::BacktraceStatus::Captured => format!("thread '{name}' {info}\n{trace}"),
+            _ => format!("thread '{name}' {info}"),
+        }
+    };
+    PANIC.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(report);
+    WAKE.notify_one();
+}
+
+/// Waits until a panic was reported anywhere.
+pub async fn panicked() {
+    WAKE.notified().await;
+}
+
+/// Ends this thread as the reported panic, if there was one: prints the report unless it has been printed,
+/// and unwinds, so that children and files are given back by their own destructors (exit status 101). To
+/// be called when the screen is gone.
+pub fn rethrow_panic() {
+    let report = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(report) = report {
+        if !report.is_empty() {
+            use io::Write;
+            writeln!(io::stderr(), "\n{report}").ok();
+        }
+        panic::resume_unwind(Box::new(report));
+    }
+}

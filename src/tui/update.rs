@@ -1,0 +1,325 @@
+//! The one way the state changes: `update(&mut App, Msg) -> Vec<Effect>`. Pure: no IO, no clock.
+
+use super::action::{self, Action, Context};
+use super::app::{App, Overlay, Pane, Tone};
+use super::dialog::Stage;
+use super::keys::{Code, Key};
+use super::msg::{Effect, Msg};
+use super::update_dialog as dialog;
+
+/// Takes one message in; returns what is to be done.
+pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
+    let selected = app.requests.selected.clone();
+    let mut effects = Vec::new();
+    take(app, msg, &mut effects);
+    if app.requests.selected != selected {
+        app.detail_scroll = 0;
+        app.detail_gone = false;
+        load_detail(app, &mut effects);
+    }
+    effects
+}
+
+fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
+    match msg {
+        Msg::Key { key, repeat } => press(app, key, repeat, out),
+        Msg::Paste(text) => paste(app, &text, out),
+        Msg::Resize(w, h) => app.size = (w, h),
+        Msg::Now(now) => app.now = now,
+        Msg::Counts(counts) => app.counts = Some(*counts),
+        Msg::FactsChanged => {
+            out.extend(app.requests.refresh().map(Effect::LoadWindow));
+            load_detail(app, out);
+        }
+        Msg::Requests(window) => {
+            out.extend(app.requests.take(*window).map(Effect::LoadWindow));
+        }
+        Msg::NoRequests { seq } => app.requests.give_up(seq),
+        Msg::Detail { request_id, detail } => {
+            if app.requests.selected.as_ref() == Some(&request_id) {
+                app.detail_gone = detail.is_none();
+                app.detail = detail;
+            }
+        }
+        Msg::Wire(wire) => {
+            // Lines that come in don't move what is being read.
+            if app.stderr_up > 0 {
+                let before = app.wire.as_ref().map_or(0, |w| w.stderr_len());
+                app.stderr_up += wire.stderr_len().saturating_sub(before);
+                app.stderr_up = app.stderr_up.min(wire.stderr_len());
+            }
+            if app.call.is_none_or(|id| wire.calls.iter().all(|c| c.id != id)) {
+                app.call = wire.calls.first().map(|c| c.id);
+            }
+            let was = app.link();
+            app.wire = Some(wire);
+            if was != app.link() && app.is_ready() && app.said.is_some() {
+                app.said = Some((Tone::Good, "connected".into()));
+            }
+        }
+        Msg::Paired(paired) => app.paired = paired,
+        Msg::LookedUp { request_id, answer } => {
+            app.finding.remove(&request_id);
+            app.said = Some(match answer {
+                Ok(found) => {
+                    let tone = if found.agrees == Some(false) { Tone::Bad } else { Tone::Good };
+                    let agrees = match found.agrees {
+                        Some(true) => ", as the ledger does",
+                        Some(false) => ", the ledger says otherwise",
+                        None => "",
+                    };
+                    (tone, format!("{request_id}: the server says {}{agrees}", found.status))
+                }
+                Err(why) => (Tone::Bad, format!("{request_id} could not be looked up: {why}")),
+            });
+            load_detail(app, out);
+        }
+        Msg::Planned { request_id, seq, plan } => dialog::planned(app, &request_id, seq, plan),
+        Msg::Checked { request_id, seq, check } => dialog::checked(app, &request_id, seq, *check),
+        Msg::Reissued { request_id, report } => dialog::reissued(app, &request_id, *report),
+        Msg::Verified(report) => match &mut app.overlay {
+            Some(Overlay::Verify { report: slot, .. }) => *slot = Some(report),
+            _ => {
+                app.said = Some(match report {
+                    Ok(v) => (if v.good { Tone::Good } else { Tone::Bad }, v.sentence),
+                    Err(why) => (Tone::Bad, why),
+                });
+            }
+        },
+        Msg::Told(text) => app.said = Some((Tone::Plain, text)),
+    }
+}
+
+fn load_detail(app: &App, out: &mut Vec<Effect>) {
+    if let Some(id) = &app.requests.selected {
+        out.push(Effect::LoadDetail { request_id: id.clone() });
+    }
+}
+
+fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
+    let context = app.context();
+    match action::lookup(context, key).filter(|a| app.can(*a)) {
+        // A held key moves; it never decides anything.
+        Some(a) if repeat && !moves(a) => {}
+        Some(a) => act(app, context, a, out),
+        None => match context {
+            Context::Filter => filter_key(app, key, out),
+            Context::Reissue | Context::Arguments => dialog::type_key(app, key, out),
+            // A key that is in the table and can't be used now says why; silence looks like a hang.
+            Context::Main => {
+                if let Some(why) = action::lookup(context, key).and_then(|a| why_not(app, a)) {
+                    app.said = Some((Tone::Plain, why));
+                }
+            }
+            Context::Reading | Context::Quit => {}
+        },
+    }
+}
+
+fn moves(action: Action) -> bool {
+    use Action as A;
+    matches!(action, A::Up | A::Down | A::PageUp | A::PageDown | A::NextPane | A::PrevPane)
+}
+
+/// Why a key of the main screen does nothing now.
+fn why_not(app: &App, action: Action) -> Option<String> {
+    let said = match action {
+        Action::Find | Action::Reissue => match (&app.start.endpoint, &app.requests.selected) {
+            (None, _) => "no endpoint is attached: a look-up or a repeat needs the server",
+            (_, None) => "no request is selected",
+            _ if app.is_ready() => "a look-up of this request is under way",
+            _ => "the server isn't reachable now; R connects again",
+        },
+        Action::Reconnect if app.start.endpoint.is_none() => "no endpoint is attached",
+        Action::Reconnect => "the server is connected",
+        Action::Verify => "no ledger is attached: there is nothing to count",
+        _ => return None,
+    };
+    Some(said.into())
+}
+
+fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
+    match context {
+        Context::Main => main(app, action, out),
+        Context::Filter => match action {
+            Action::Details => app.overlay = None,
+            Action::Back => {
+                app.overlay = None;
+                set_filter(app, String::new(), out);
+            }
+            Action::Quit => quit(app, out),
+            other => scroll(app, Pane::Requests, other, out),
+        },
+        Context::Reissue | Context::Arguments => dialog::act(app, action, out),
+        Context::Reading => match action {
+            Action::Close => app.overlay = None,
+            Action::Quit => quit(app, out),
+            other => read(app, other),
+        },
+        Context::Quit => match action {
+            Action::QuitNow => leave(app, out),
+            _ => app.overlay = None,
+        },
+    }
+}
+
+fn main(app: &mut App, action: Action, out: &mut Vec<Effect>) {
+    app.said = None;
+    if matches!(action, Action::Find | Action::Reissue | Action::Details) {
+        app.requests.choose();
+    }
+    match action {
+        Action::Quit => quit(app, out),
+        Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
+        Action::Filter => {
+            app.pane = Pane::Requests;
+            app.overlay = Some(Overlay::Filter);
+        }
+        Action::Verify => {
+            app.overlay = Some(Overlay::Verify { report: None, scroll: 0 });
+            out.push(Effect::Verify);
+        }
+        Action::Reconnect => {
+            app.said = Some((Tone::Plain, "connecting…".into()));
+            out.push(Effect::Reconnect);
+        }
+        Action::Find => {
+            if let Some(id) = app.requests.selected.clone() {
+                app.said = Some((Tone::Plain, format!("looking {id} up at the server…")));
+                app.finding.insert(id.clone());
+                out.push(Effect::Find { request_id: id });
+            }
+        }
+        Action::Reissue => dialog::open(app, out),
+        Action::Details => {
+            if app.pane == Pane::Calls
+                && let Some(id) = app.call_request().map(str::to_owned)
+            {
+                app.requests.select(&id);
+            }
+            app.pane = Pane::Detail;
+        }
+        Action::Back if app.pane != Pane::Requests => app.pane = Pane::Requests,
+        Action::Back => set_filter(app, String::new(), out),
+        Action::NextPane | Action::PrevPane => {
+            let at = Pane::ALL.iter().position(|p| *p == app.pane).unwrap_or(0);
+            let by = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
+            app.pane = Pane::ALL[(at + by) % Pane::ALL.len()];
+        }
+        other => scroll(app, app.pane, other, out),
+    }
+}
+
+/// Movement in a pane.
+fn scroll(app: &mut App, pane: Pane, action: Action, out: &mut Vec<Effect>) {
+    let page = app.layout().page(pane) as isize;
+    let by = match action {
+        Action::Up => -1,
+        Action::Down => 1,
+        Action::PageUp => -page,
+        Action::PageDown => page,
+        Action::Top => isize::MIN / 2,
+        Action::Bottom => isize::MAX / 2,
+        _ => return,
+    };
+    match pane {
+        Pane::Requests => {
+            let ask = match action {
+                Action::Top => app.requests.jump(false),
+                Action::Bottom => app.requests.jump(true),
+                _ => app.requests.step(by),
+            };
+            out.extend(ask.map(Effect::LoadWindow));
+        }
+        // How far it can go depends on the text; the view says so by `clamp`.
+        Pane::Detail => app.detail_scroll = app.detail_scroll.saturating_add_signed(by),
+        Pane::Calls => {
+            let Some(wire) = &app.wire else { return };
+            let at = wire.calls.iter().position(|c| Some(c.id) == app.call).unwrap_or(0);
+            let last = wire.calls.len().saturating_sub(1);
+            let to = at.saturating_add_signed(by).min(last);
+            app.call = wire.calls.get(to).map(|c| c.id);
+        }
+        Pane::Stderr => {
+            let lines = app.wire.as_ref().map_or(0, |w| w.stderr_len());
+            let most = lines.saturating_sub(page as usize);
+            app.stderr_up = app.stderr_up.saturating_add_signed(-by).min(most);
+        }
+    }
+}
+
+/// Movement in a text that is read.
+fn read(app: &mut App, action: Action) {
+    let page = isize::try_from(app.size.1 / 2).unwrap_or(8).max(1);
+    let by = match action {
+        Action::Up => -1,
+        Action::Down => 1,
+        Action::PageUp => -page,
+        Action::PageDown => page,
+        Action::Top => isize::MIN / 2,
+        Action::Bottom => isize::MAX / 2,
+        _ => return,
+    };
+    let scroll = match &mut app.overlay {
+        Some(Overlay::Help { scroll } | Overlay::Verify { scroll, .. }) => scroll,
+        Some(Overlay::Reissue(d)) => &mut d.scroll,
+        _ => return,
+    };
+    *scroll = scroll.saturating_add_signed(by);
+}
+
+/// What the view found out about how far texts can be scrolled, brought back so that the next key moves
+/// from what is seen.
+pub fn clamp(app: &mut App, detail: usize, overlay: usize) {
+    app.detail_scroll = app.detail_scroll.min(detail);
+    match &mut app.overlay {
+        Some(Overlay::Help { scroll } | Overlay::Verify { scroll, .. }) => {
+            *scroll = (*scroll).min(overlay);
+        }
+        Some(Overlay::Reissue(d)) => d.scroll = d.scroll.min(overlay),
+        _ => {}
+    }
+}
+
+fn filter_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
+    let mut filter = app.requests.filter.clone();
+    match (key.code, key.typed()) {
+        (_, Some(c)) => filter.push(c),
+        (Code::Backspace, _) => {
+            filter.pop();
+        }
+        (Code::Char('u'), _) if key.ctrl => filter.clear(),
+        _ => return,
+    }
+    set_filter(app, filter, out);
+}
+
+fn set_filter(app: &mut App, filter: String, out: &mut Vec<Effect>) {
+    out.extend(app.requests.set_filter(filter).map(Effect::LoadWindow));
+}
+
+fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
+    match app.context() {
+        Context::Filter => {
+            let line = text.lines().next().unwrap_or_default();
+            set_filter(app, format!("{}{line}", app.requests.filter), out);
+        }
+        Context::Reissue | Context::Arguments => dialog::paste(app, text, out),
+        // Pasting on the main screen would press keys by accident.
+        _ => {}
+    }
+}
+
+pub(super) fn quit(app: &mut App, out: &mut Vec<Effect>) {
+    let sending = app.dialog().is_some_and(|d| matches!(d.stage, Stage::Sending { .. }));
+    if app.in_flight().is_empty() && app.sending.is_empty() && !sending {
+        leave(app, out);
+    } else {
+        app.overlay = Some(Overlay::Quit);
+    }
+}
+
+fn leave(app: &mut App, out: &mut Vec<Effect>) {
+    app.quitting = true;
+    out.push(Effect::Quit);
+}

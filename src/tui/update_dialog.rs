@@ -1,0 +1,182 @@
+//! The re-issue dialog's part of the update: open, check, answer, report. The one place from which
+//! [`Effect::Reissue`] comes.
+
+use super::action::Action;
+use super::app::{App, Overlay, Tone};
+use super::data::{Check, Plan, Question, Report};
+use super::dialog::{Dialog, Review, Stage};
+use super::keys::{Code, Key};
+use super::msg::Effect;
+use crate::model::arguments::{Choice, choose, from_text};
+use crate::model::lookup::LOOK_UP;
+
+/// Opens it for the selected request and asks what a repeat would be.
+pub fn open(app: &mut App, out: &mut Vec<Effect>) {
+    let Some(request_id) = app.requests.selected.clone() else { return };
+    if app.sending.contains(&request_id) {
+        app.said =
+            Some((Tone::Plain, format!("{request_id} is being sent; its answer is awaited")));
+        return;
+    }
+    app.seq += 1;
+    app.overlay = Some(Overlay::Reissue(Box::new(Dialog::new(request_id.clone(), app.seq))));
+    out.push(Effect::Plan { request_id, seq: app.seq });
+}
+
+fn dialog_mut(app: &mut App) -> Option<&mut Dialog> {
+    match &mut app.overlay {
+        Some(Overlay::Reissue(d)) => Some(d),
+        _ => None,
+    }
+}
+
+/// The dialog that asked question `seq`, if it is still open.
+fn asker<'a>(app: &'a mut App, request_id: &str, seq: u64) -> Option<&'a mut Dialog> {
+    dialog_mut(app).filter(|d| d.request_id == request_id && d.seq == seq)
+}
+
+/// What a repeat would be has been found out.
+pub fn planned(app: &mut App, request_id: &str, seq: u64, plan: Result<Box<Plan>, String>) {
+    let Some(dialog) = asker(app, request_id, seq) else { return };
+    if !matches!(dialog.stage, Stage::Preparing) {
+        return;
+    }
+    dialog.stage = match plan {
+        Ok(plan) => Stage::Review(Box::new(Review::new(*plan))),
+        Err(why) => Stage::Impossible(why),
+    };
+}
+
+/// Arguments have been judged.
+pub fn checked(app: &mut App, request_id: &str, seq: u64, check: Check) {
+    if let Some(review) = asker(app, request_id, seq).and_then(Dialog::review_mut) {
+        review.check = Some(check);
+    }
+}
+
+/// An answer has come, or will not.
+pub fn reissued(app: &mut App, request_id: &str, report: Result<Report, String>) {
+    app.sending.remove(request_id);
+    let waiting = dialog_mut(app)
+        .filter(|d| d.request_id == request_id && matches!(d.stage, Stage::Sending { .. }));
+    if let Some(dialog) = waiting {
+        dialog.scroll = 0;
+        dialog.stage = Stage::Done(Box::new(report));
+        return;
+    }
+    app.said = Some(match report {
+        Ok(r) => {
+            let tone = if r.outcome == "ok" { Tone::Good } else { Tone::Bad };
+            let effects = match r.effects {
+                Some((before, after)) => format!("; effects {before} → {after}"),
+                None => String::new(),
+            };
+            (tone, format!("{request_id}: {}, now {}{effects}", r.outcome, r.state_after))
+        }
+        Err(why) => (Tone::Bad, format!("{request_id} was not sent: {why}")),
+    });
+}
+
+/// Takes an action of the dialog.
+pub fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
+    match action {
+        Action::Close => app.overlay = None,
+        Action::Quit => super::update::quit(app, out),
+        Action::Send => {
+            let answer = match app.question() {
+                Some(Question::Type) => Question::Type,
+                _ => Question::Preview,
+            };
+            send(app, answer, out);
+        }
+        Action::Agree => send(app, Question::Ask, out),
+        Action::EditArgs => {
+            if let Some(review) = dialog_mut(app).and_then(Dialog::review_mut) {
+                review.editing = !review.editing;
+            }
+        }
+        Action::Undo => {
+            edit(app, out, |review| {
+                review.args.undo();
+            });
+        }
+        Action::Up | Action::Down => {
+            if let Some(d) = dialog_mut(app) {
+                let by = if action == Action::Up { -1 } else { 1 };
+                d.scroll = d.scroll.saturating_add_signed(by);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn send(app: &mut App, answer: Question, out: &mut Vec<Effect>) {
+    let now = app.now;
+    let Some(dialog) = dialog_mut(app) else { return };
+    if let Some(call) = dialog.release(answer) {
+        dialog.stage = Stage::Sending { since: now };
+        app.sending.insert(call.request_id.clone());
+        out.push(Effect::Reissue(call));
+    }
+}
+
+/// A key that is no action: text for the arguments, or for the typed answer.
+pub fn type_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
+    let Some(review) = dialog_mut(app).and_then(Dialog::review_mut) else { return };
+    if review.editing {
+        return edit(app, out, |review| match key.typed() {
+            Some(c) => review.insert(c.encode_utf8(&mut [0; 4])),
+            None => {
+                review.args.input(key.to_input());
+            }
+        });
+    }
+    if review.question() == Some(Question::Type) {
+        match (key.code, key.typed()) {
+            (_, Some(c)) => review.typed.push(c),
+            (Code::Backspace, _) => {
+                review.typed.pop();
+            }
+            (Code::Char('u'), _) if key.ctrl => review.typed.clear(),
+            _ => {}
+        }
+    }
+}
+
+/// Pasted text goes to the arguments, never into an answer: the word has to be typed. From an agent's log the
+/// arguments of this request are picked out; anything else is inserted as it is.
+pub fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
+    let Some(id) = app.dialog().map(|d| d.request_id.clone()) else { return };
+    let found = from_text(text, "what was pasted", &id, LOOK_UP);
+    let detail = app.detail.as_deref().map(|d| &d.line).filter(|l| l.id() == id);
+    let hash = detail.and_then(|l| l.row.args_hash.clone());
+    let first = found.first().cloned();
+    let right = match choose(found, hash.as_deref(), |_| Vec::new(), None) {
+        Choice::One(c) => Some(c),
+        _ => first,
+    };
+    edit(app, out, |review| match right {
+        Some(c) => review.replace(&c.args),
+        None => review.insert(text),
+    });
+}
+
+/// Changes the arguments; what changed is judged again, and until then nothing can be sent.
+fn edit(app: &mut App, out: &mut Vec<Effect>, change: impl FnOnce(&mut Review)) {
+    let seq = app.seq + 1;
+    let Some(dialog) = dialog_mut(app) else { return };
+    let request_id = dialog.request_id.clone();
+    let Some(review) = dialog.review_mut() else { return };
+    let before = review.args_text();
+    change(review);
+    let args = review.args_text();
+    if args == before {
+        return;
+    }
+    review.check = None;
+    review.typed.clear();
+    let tool = review.plan.tool.clone();
+    dialog.seq = seq;
+    app.seq = seq;
+    out.push(Effect::Check { request_id, seq, tool, args });
+}

@@ -1,0 +1,147 @@
+//! Drawing: `view(&App, …)` reads the state and writes cells. A frame costs the viewport, whatever the
+//! ledger or the journal hold. Foreign text goes through `text` in `cells`, nowhere else.
+
+mod calls;
+mod cells;
+mod detail;
+mod dialog;
+mod foot;
+mod head;
+mod requests;
+mod stderr;
+
+use super::app::{App, Overlay, Pane};
+use super::layout::{self, Shape};
+use super::theme::Theme;
+use cells::Cells;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+/// What drawing remembers between frames, and what it found out for `update::clamp`.
+#[derive(Debug, Default)]
+pub struct Seen {
+    requests_at: usize,
+    calls_at: usize,
+    /// How far the detail can be scrolled.
+    pub detail_most: usize,
+    /// How far the overlay can be scrolled.
+    pub overlay_most: usize,
+}
+
+/// Draws the whole screen.
+pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
+    let area = frame.area();
+    let layout = layout::of((area.width, area.height), app.pane, app.requests.len());
+    if layout.shape == Shape::TooSmall {
+        return too_small(theme, area, frame);
+    }
+    head::draw(app, theme, layout.top, frame);
+    let mut ui = Ui { app, theme, shape: layout.shape, seen };
+    for pane in Pane::ALL {
+        let Some(place) = layout.pane(pane) else { continue };
+        match pane {
+            Pane::Requests => requests::draw(&mut ui, place, frame),
+            Pane::Detail => detail::draw(&mut ui, place, frame),
+            Pane::Calls => calls::draw(&mut ui, place, frame),
+            Pane::Stderr => stderr::draw(&mut ui, place, frame),
+        }
+    }
+    if let (Shape::Wide, Some(left)) = (layout.shape, layout.detail) {
+        let x = left.right();
+        for y in left.top()..left.bottom() {
+            let bar = if y == left.top() { "┬" } else { "│" };
+            cells::line(Line::styled(bar, theme.rule), Rect::new(x, y, 1, 1), frame);
+        }
+    }
+    foot::said(app, theme, layout.said, frame);
+    foot::footer(app, theme, layout.footer, frame);
+    let body = Rect { height: area.height.saturating_sub(1), ..area };
+    match &app.overlay {
+        None | Some(Overlay::Filter) => {}
+        Some(Overlay::Help { scroll }) => dialog::help(&mut ui, *scroll, body, frame),
+        Some(Overlay::Verify { report, scroll }) => {
+            dialog::verify(&mut ui, report.as_ref(), *scroll, body, frame);
+        }
+        Some(Overlay::Reissue(d)) => dialog::reissue(&mut ui, d, body, frame),
+        Some(Overlay::Quit) => dialog::quit(&mut ui, body, frame),
+    }
+}
+
+/// What every pane is handed.
+struct Ui<'a> {
+    app: &'a App,
+    theme: &'a Theme,
+    shape: Shape,
+    seen: &'a mut Seen,
+}
+
+impl Ui<'_> {
+    /// The pane has the keys (an overlay takes them away).
+    fn has_focus(&self, pane: Pane) -> bool {
+        self.app.pane == pane && matches!(self.app.overlay, None | Some(Overlay::Filter))
+    }
+
+    /// A pane's title line, `▌requests · 12 of 340 ─────`; returns the place below it. Where other panes are
+    /// hidden behind this one, their names stand beside it.
+    fn title(&self, pane: Pane, note: &str, area: Rect, frame: &mut Frame) -> Rect {
+        let t = self.theme;
+        let focus = self.has_focus(pane);
+        let mut row = Cells::new(usize::from(area.width));
+        let (mark, style) = if focus { ("▌", t.title_focus) } else { ("─", t.title) };
+        row.put(mark, if focus { t.title_focus } else { t.rule });
+        let tabs: &[Pane] = match (self.shape, pane) {
+            (Shape::Single, _) => &Pane::ALL,
+            (Shape::Stacked, Pane::Requests) => &[Pane::Requests],
+            (Shape::Stacked, _) => &Pane::ALL[1..],
+            _ => &[],
+        };
+        if tabs.is_empty() || tabs == [pane] {
+            row.put(pane.title(), style);
+        } else {
+            for (i, tab) in tabs.iter().enumerate() {
+                row.put(if i == 0 { "" } else { "  " }, t.rule);
+                row.put(tab.title(), if *tab == pane { style } else { t.dim });
+            }
+        }
+        if !note.is_empty() {
+            row.put("  ", t.rule);
+            row.put(note, t.dim);
+        }
+        row.put(" ", t.rule);
+        row.fill("─", t.rule);
+        cells::line(row.line(), Rect { height: 1, ..area }, frame);
+        Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
+    }
+
+    /// What an empty pane says.
+    fn empty(&self, says: &[&str], area: Rect, frame: &mut Frame) {
+        let width = usize::from(area.width.saturating_sub(2));
+        let lines: Vec<String> = says.iter().flat_map(|s| crate::text::wrap(s, width, 6)).collect();
+        for (i, text) in lines.iter().take(usize::from(area.height)).enumerate() {
+            let place = Rect { y: area.y + i as u16, height: 1, ..area };
+            let mut row = Cells::new(usize::from(area.width));
+            row.put(" ", self.theme.dim);
+            row.put(text, if i == 0 { self.theme.text } else { self.theme.dim });
+            cells::line(row.line(), place, frame);
+        }
+    }
+}
+
+fn too_small(theme: &Theme, area: Rect, frame: &mut Frame) {
+    let (w, h) = layout::MIN;
+    let text = format!("{}x{} is too small: redial needs {w}x{h}", area.width, area.height);
+    let lines = crate::text::wrap(&text, usize::from(area.width), usize::from(area.height).max(1));
+    for (i, text) in lines.iter().take(usize::from(area.height)).enumerate() {
+        let place = Rect { y: area.y + i as u16, height: 1, ..area };
+        cells::line(Line::styled(text.clone(), theme.warn), place, frame);
+    }
+}
+
+/// The first line to show so that `at` of `len` lines is seen on `page` lines, moving no more than needed.
+fn keep_in_sight(first: &mut usize, at: Option<usize>, len: usize, page: usize) {
+    if let Some(at) = at {
+        *first = (*first).min(at).max((at + 1).saturating_sub(page));
+    }
+    *first = (*first).min(len.saturating_sub(page));
+}

@@ -1,0 +1,284 @@
+//! All that is known of the selected request: verdicts and the next step first, then evidence, row, hash,
+//! effects, calls, history, the server's word, the result. Every part is bounded, so that a frame is too.
+
+use super::cells::{self, Cells, age};
+use super::{Ui, calls};
+use crate::judge::{HashCheck, State, Strength};
+use crate::text;
+use crate::tui::app::Pane;
+use crate::tui::data::{Detail, Line};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Screen lines of any one part.
+const PART: usize = 40;
+/// Characters read of a result or an answer.
+const TEXT: usize = 4_000;
+const LABEL: usize = 9;
+
+/// The lines in the making.
+struct Page<'a> {
+    ui: &'a Ui<'a>,
+    width: usize,
+    lines: Vec<ratatui::text::Line<'static>>,
+    label: &'static str,
+}
+
+impl Page<'_> {
+    /// The parts that follow stand under this label.
+    fn part(&mut self, label: &'static str) {
+        self.label = label;
+    }
+
+    fn start(&mut self) -> Cells {
+        let mut row = Cells::new(self.width);
+        row.gap(1);
+        row.cell(std::mem::take(&mut self.label), LABEL, self.ui.theme.dim);
+        row.gap(1);
+        row
+    }
+
+    /// One wrapped text.
+    fn text(&mut self, text: &str, style: impl Into<Style>) {
+        let style = style.into();
+        let width = self.width.saturating_sub(LABEL + 3);
+        for line in text::wrap(&text::visible(text), width, PART) {
+            let mut row = self.start();
+            row.put(&line, style);
+            self.lines.push(row.line());
+        }
+    }
+
+    /// A time in its own column, then wrapped text.
+    fn timed(&mut self, at: Option<crate::time::Time>, head: &str, text: &str, style: Style) {
+        let t = self.ui.theme;
+        let indent = LABEL + 2 + 9 + if head.is_empty() { 0 } else { text::width(head) + 1 };
+        let width = self.width.saturating_sub(indent + 1).max(8);
+        for (i, line) in text::wrap(&text::visible(text), width, PART).into_iter().enumerate() {
+            let mut row = self.start();
+            row.cell(&at.filter(|_| i == 0).map(|t| t.clock()).unwrap_or_default(), 8, t.dim);
+            row.gap(1);
+            if !head.is_empty() {
+                row.cell(if i == 0 { head } else { "" }, text::width(head), t.dim);
+                row.gap(1);
+            }
+            row.put(&line, style);
+            self.lines.push(row.line());
+        }
+    }
+
+    /// JSON or other long text, its beginning.
+    fn long(&mut self, raw: &str, style: impl Into<Style>) {
+        let style = style.into();
+        let head: String = raw.chars().take(TEXT).collect();
+        let more = raw.len() - head.len();
+        for line in text::visible_json(&head).split('\n').take(PART) {
+            self.text(line, style);
+        }
+        if more > 0 {
+            self.text(&format!("… {more} more bytes"), self.ui.theme.dim);
+        }
+    }
+}
+
+pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
+    let app = ui.app;
+    let Some(id) = app.requests.selected.as_deref() else {
+        let body = ui.title(Pane::Detail, "", area, frame);
+        return ui.empty(
+            &[
+                "Nothing is selected.",
+                "Select a request to see its row, its calls, and what to do next.",
+            ],
+            body,
+            frame,
+        );
+    };
+    let body = ui.title(Pane::Detail, id, area, frame);
+    let full = app.detail.as_deref().filter(|d| d.line.id() == id);
+    let Some(line) = full.map(|d| &d.line).or(app.requests.line()) else {
+        let says: &[&str] = if app.detail_gone {
+            &[
+                "This request has no row any more and no call of it is known here.",
+                "A row goes when the work raised an error (released), or when the ledger is swept.",
+            ]
+        } else {
+            &["Reading…"]
+        };
+        return ui.empty(says, body, frame);
+    };
+    let mut page = Page { ui, width: usize::from(body.width), lines: Vec::new(), label: "" };
+    conclusion(&mut page, line);
+    record(&mut page, line, full);
+    events(&mut page, line, full);
+    let lines = page.lines;
+    let height = usize::from(body.height);
+    ui.seen.detail_most = lines.len().saturating_sub(height);
+    let first = app.detail_scroll.min(ui.seen.detail_most);
+    let more = lines.len().saturating_sub(first + height);
+    for (line, y) in lines.into_iter().skip(first).zip(body.top()..body.bottom()) {
+        cells::line(line, Rect { y, height: 1, ..body }, frame);
+    }
+    if more > 0 {
+        let text = format!(" {more} more ↓ ");
+        let width = (text::width(&text) as u16).min(area.width);
+        let place = Rect { x: area.right() - width, width, height: 1, ..area };
+        cells::line(ratatui::text::Line::styled(text, ui.theme.dim), place, frame);
+    }
+}
+
+/// State, verdicts, why, the next step.
+fn conclusion(page: &mut Page, line: &Line) {
+    let t = page.ui.theme;
+    let j = &line.judged;
+    let state = if j.state == State::NoRow { "no row" } else { j.state.word() };
+    page.part("state");
+    let mut row = page.start();
+    row.put(&format!("{} {state}", j.state.glyph()), t.state(&j.state).patch(t.strong.style()));
+    if !line.label.is_empty() {
+        row.gap(2);
+        row.put(&line.label, t.text);
+    }
+    page.lines.push(row.line());
+    page.part("verdict");
+    let mut row = page.start();
+    for (i, v) in line.finding.verdicts.iter().enumerate() {
+        row.put(if i > 0 { ", " } else { "" }, t.dim);
+        row.put(v.words(), t.verdict(v));
+    }
+    page.lines.push(row.line());
+    page.part("next");
+    page.text(&line.finding.next, t.strong);
+    page.part("why");
+    if !j.why.is_empty() {
+        page.text(&with_strength(&j.why, j.strength), t.text);
+    }
+    if let Some(skew) = j.skew_s {
+        page.text(
+            &format!("claimed {} in the future: clock skew", crate::time::span(skew)),
+            t.warn,
+        );
+    }
+    page.part("evidence");
+    for e in line.finding.evidence.iter().take(PART) {
+        let said = e.strength.map_or_else(|| e.text.clone(), |s| with_strength(&e.text, s));
+        let head = text::pad(e.source, 7);
+        page.timed(e.at, &head, &said, t.text.style());
+    }
+}
+
+/// A reason with how strong it is, unless it says so itself or is the ledger's own word.
+fn with_strength(why: &str, s: Strength) -> String {
+    if s == Strength::Stored {
+        return why.to_owned();
+    }
+    let word = s.word().replace('_', " ");
+    if why.contains(&word) { why.to_owned() } else { format!("{why} ({word})") }
+}
+
+/// The row, the hash, the effects, the result.
+fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
+    let t = page.ui.theme;
+    let r = &line.row;
+    page.part("row");
+    if line.judged.state == State::NoRow {
+        page.text("none", t.dim);
+    } else {
+        let owner = r.owner.as_deref().map(|o| format!(", owner {o}")).unwrap_or_default();
+        page.text(&format!("status {}{owner}", r.status), t.text);
+        if let Some(at) = r.claimed_at {
+            let ago = age(at, page.ui.app.now, line.judged.state != State::Running);
+            page.text(&format!("claimed {} ({ago} ago)", at.rfc3339()), t.text);
+        }
+    }
+    page.part("hash");
+    let stored = r.args_hash.as_deref().unwrap_or("none stored");
+    match full.map(|d| (d.hash, d.hash_why.as_str())) {
+        Some((check, why)) => {
+            let (words, tint) = hash_words(check, why);
+            let style = match tint {
+                Tint::Good => t.ok,
+                Tint::Bad => t.error,
+                Tint::Open => t.dim,
+            };
+            page.text(&words, style);
+            page.text(stored, t.dim);
+        }
+        None => page.text(stored, t.dim),
+    }
+    page.part("effects");
+    if r.effects.is_empty() {
+        page.text("none", t.dim);
+    }
+    for e in r.effects.iter().take(PART) {
+        page.text(&format!("{}  {}", e.key, e.label), t.text);
+        for (name, value) in e.columns.iter().take(8) {
+            page.text(&format!("  {name} {}", text::visible_json(value)), t.dim);
+        }
+    }
+    page.part("result");
+    match &r.result {
+        Some(result) => page.long(result, t.text),
+        None => page.text("none stored", t.dim),
+    }
+}
+
+pub enum Tint {
+    Good,
+    Bad,
+    Open,
+}
+
+/// The hash check in words.
+pub fn hash_words(check: HashCheck, why: &str) -> (String, Tint) {
+    match check {
+        HashCheck::NotChecked => (format!("not checked: {why}"), Tint::Open),
+        HashCheck::Equal => (why.to_owned(), Tint::Good),
+        HashCheck::DiffersProven | HashCheck::DiffersUnproven => (why.to_owned(), Tint::Bad),
+    }
+}
+
+/// Calls on the wire, the row's history, the server's own word.
+fn events(page: &mut Page, line: &Line, full: Option<&Detail>) {
+    let t = page.ui.theme;
+    page.part("calls");
+    let wire = page.ui.app.wire.clone();
+    let mut none = true;
+    // Newest first in the view; a life is read from its start.
+    let mut of: Vec<_> = wire.iter().flat_map(|w| w.calls_of(line.id())).take(PART).collect();
+    of.sort_by_key(|c| c.id);
+    for c in of {
+        none = false;
+        let head = format!("{} {}", calls::glyph(c.outcome), calls::word(c));
+        let said = if c.why.is_empty() { &c.answer } else { &c.why };
+        let said = c.says.as_ref().map_or_else(|| said.clone(), |s| format!("says {s}"));
+        let text = format!("{} on generation {}  {said}", c.tool, c.generation);
+        page.timed(Some(c.sent_at), &head, &text, calls::style(t, c));
+    }
+    if none {
+        page.text("none seen from here", t.dim);
+    }
+    if let Some(d) = full {
+        page.part("history");
+        for (at, what) in d.history.iter().rev().take(PART).rev() {
+            page.timed(Some(*at), "", what, t.text.style());
+        }
+        if d.history.is_empty() {
+            page.text("nothing has changed since redial is watching", t.dim);
+        }
+        page.part("server");
+        match &d.looked_up {
+            Some(l) => {
+                let agrees = match l.agrees {
+                    Some(true) => ", as the ledger does",
+                    Some(false) => ", unlike the ledger",
+                    None => "",
+                };
+                page.timed(Some(l.at), "", &format!("says {}{agrees}", l.status), t.text.style());
+                page.long(&l.answer, t.dim);
+            }
+            None => page.text("not looked up yet (f)", t.dim),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The two lines on top: the facts as one sentence; the endpoint's state and pairing; the permanent marks.
+
+use super::cells::{self, Cells};
+use crate::journal::LinkState;
+use crate::judge::Pairing;
+use crate::text;
+use crate::time::span;
+use crate::tui::app::App;
+use crate::tui::theme::Theme;
+use crate::tui::wire::{Reach, WireView};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+pub fn draw(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
+    let width = usize::from(area.width);
+    let marks = marks(app, theme);
+    let marks_width: usize = marks.iter().map(|(m, _)| text::width(m) + 1).sum();
+    let facts = facts(app);
+    let facts_width: usize = text::width(&text::visible(&facts)) + 2;
+    // The marks stand where they take nothing from the facts.
+    let above = facts_width + marks_width <= width;
+    for (i, y) in (area.top()..area.bottom()).enumerate() {
+        let own = (i == 0) == above;
+        let mut row = Cells::new(width.saturating_sub(if own { marks_width } else { 0 }));
+        row.gap(1);
+        match i {
+            0 => sentence(&facts, app, theme, &mut row),
+            _ => endpoint(app, theme, &mut row),
+        }
+        if own {
+            row.fill(" ", theme.text);
+            let mut line = row.line();
+            for (mark, style) in &marks {
+                line.push_span(ratatui::text::Span::styled(mark.clone(), *style));
+                line.push_span(" ");
+            }
+            cells::line(line, Rect { y, height: 1, ..area }, frame);
+        } else {
+            cells::line(row.line(), Rect { y, height: 1, ..area }, frame);
+        }
+    }
+}
+
+fn marks(app: &App, theme: &Theme) -> Vec<(String, Style)> {
+    let mut marks = Vec::new();
+    if app.start.read_only {
+        marks.push((" READ-ONLY ".into(), theme.read_only.style()));
+    }
+    if app.start.demo.is_some() {
+        marks.push((" DEMO ".into(), theme.demo.style()));
+    }
+    marks
+}
+
+fn facts(app: &App) -> String {
+    match &app.counts {
+        Some(c) => match &c.trouble {
+            Some(why) => {
+                let age = c.as_of.map(|t| format!(", as of {}", t.clock())).unwrap_or_default();
+                match c.headline.as_str() {
+                    "" => why.clone(),
+                    facts => format!("{why}{age} · {facts}"),
+                }
+            }
+            None => c.headline.clone(),
+        },
+        None if app.start.ledger => "reading the ledger…".into(),
+        None => {
+            let calls = app.wire.as_ref().map_or(0, |w| w.calls_total);
+            let s = if calls == 1 { "" } else { "s" };
+            format!("no ledger attached · {calls} call{s} on this endpoint")
+        }
+    }
+}
+
+/// The sentence, its parts coloured by what they count.
+fn sentence(facts: &str, app: &App, theme: &Theme, row: &mut Cells) {
+    let trouble = app.counts.as_ref().is_some_and(|c| c.trouble.is_some());
+    for (i, part) in facts.split(" · ").enumerate() {
+        if i > 0 {
+            row.put(" · ", theme.dim);
+        }
+        let style = if trouble && i == 0 {
+            theme.error
+        } else {
+            match part.split_once(' ').map(|(_, word)| word) {
+                Some("done") => theme.ok,
+                Some("running") => theme.info,
+                Some(w) if w.starts_with("abandoned") || w.starts_with("suspect") => theme.warn,
+                Some(w) if w.starts_with("duplicate") || w.starts_with("failed") => theme.error,
+                _ => theme.strong,
+            }
+        };
+        row.put(part, style);
+    }
+}
+
+/// Worst and most wanted first, since the end is cut on a narrow screen.
+fn endpoint(app: &App, theme: &Theme, row: &mut Cells) {
+    let Some(reach) = &app.start.endpoint else {
+        row.put("○ no endpoint attached", theme.dim);
+        row.put(": the ledger alone is read; nothing can be sent", theme.dim);
+        return;
+    };
+    let wire = app.wire.as_deref();
+    let (glyph, words, look) = link(app, wire);
+    let style = look_of(theme, look);
+    row.put(&format!("{glyph} {words}"), style);
+    if app.start.ledger {
+        row.put(" · ", theme.dim);
+        let (words, style) = match app.paired.pairing {
+            Pairing::Unproven => ("pairing unproven: f on a known row proves it", theme.dim),
+            Pairing::Consistent => ("pairing consistent", theme.ok),
+            Pairing::Proven => ("pairing proven", theme.ok),
+            Pairing::Contradicted => ("pairing contradicted: another ledger", theme.error),
+        };
+        row.put(words, style);
+    }
+    if let Some(wire) = wire {
+        let mut more = Vec::new();
+        if let Some(g) = wire.generations.last() {
+            more.push(format!("generation {}", g.n));
+            if let (Some(pid), None) = (g.pid, g.ended) {
+                more.push(format!("pid {pid}"));
+            }
+        }
+        more.extend(wire.server.clone());
+        more.extend(wire.protocol.clone());
+        for part in more {
+            row.put(&format!(" · {part}"), theme.dim);
+        }
+    }
+    let (Reach::Stdio(at) | Reach::Http(at)) = reach;
+    row.put(&format!(" · {at}"), theme.dim);
+}
+
+#[derive(Clone, Copy)]
+enum Look {
+    Good,
+    Moving,
+    Bad,
+    Off,
+}
+
+fn look_of(theme: &Theme, look: Look) -> Style {
+    match look {
+        Look::Good => theme.ok,
+        Look::Moving => theme.info,
+        Look::Bad => theme.error,
+        Look::Off => theme.dim,
+    }
+    .style()
+}
+
+fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
+    let Some(link) = wire.and_then(|w| w.link.as_ref()) else {
+        return ("◌", "starting".into(), Look::Moving);
+    };
+    match link.state {
+        LinkState::Ready => ("●", "ready".into(), Look::Good),
+        LinkState::Connecting => ("◌", "connecting".into(), Look::Moving),
+        LinkState::Waiting { until, attempt } => {
+            let left = (-until.age_at(app.now)).max(0.0).ceil();
+            let again = format!("try {attempt} in {left:.0} s · R tries now · {}", link.why);
+            ("◌", format!("not connected: {again}"), Look::Bad)
+        }
+        LinkState::Dead => {
+            let ended = wire.and_then(|w| w.generations.last()).and_then(|g| g.ended);
+            let how = ended.map_or_else(|| link.why.clone(), |e| e.words());
+            let age = span(link.since.age_at(app.now).max(0.0));
+            ("✗", format!("server ended: {how}, {age} ago · R starts it again"), Look::Bad)
+        }
+        LinkState::Closed => ("○", format!("closed: {} · R connects", link.why), Look::Off),
+    }
+}

@@ -1,0 +1,156 @@
+//! The request rows: state, request_id, what it is about, age, effects, verdict.
+
+use super::cells::{self, Cells};
+use super::{Ui, keep_in_sight};
+use crate::judge::{State, Verdict};
+use crate::text;
+use crate::tui::app::{Overlay, Pane};
+use crate::tui::data::Line;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Column widths at one screen width.
+struct Columns {
+    gap: usize,
+    state: usize,
+    id: usize,
+    about: usize,
+    age: usize,
+    effects: usize,
+    verdict: usize,
+}
+
+impl Columns {
+    fn of(width: usize, widest_id: usize) -> Columns {
+        let wide = width >= 72;
+        let gap = if wide { 2 } else { 1 };
+        let (state, age, verdict) = (11, 6, if width >= 100 { 24 } else { 17 });
+        let effects = if wide { 7 } else { 1 };
+        let fixed = 1 + state + age + effects + verdict + 5 * gap;
+        let free = width.saturating_sub(fixed);
+        // The id first, but what it is about keeps a share.
+        let id = widest_id.max(10).min(free.saturating_sub(free / 3).max(8));
+        // Columns that are far apart are hard to read across: the rest of a wide screen stays empty.
+        let about = free.saturating_sub(id).min(44);
+        Columns { gap, state, id, about, age, effects, verdict }
+    }
+}
+
+pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
+    let app = ui.app;
+    let list = &app.requests;
+    let mut note = match list.matches {
+        _ if list.is_searching() => "searching…".into(),
+        Some((found, all)) if !list.filter.is_empty() => format!("{found} of {all}"),
+        _ => String::new(),
+    };
+    if matches!(app.overlay, Some(Overlay::Filter)) {
+        note = format!("{note}  filter: {}▏", list.filter).trim_start().to_owned();
+    } else if !list.filter.is_empty() {
+        note = format!("{note}  filter: {} (esc clears it)", list.filter).trim_start().to_owned();
+    }
+    let body = ui.title(Pane::Requests, &note, area, frame);
+    if list.is_empty() {
+        return nothing(ui, body, frame);
+    }
+    let page = usize::from(body.height.saturating_sub(1)).max(1);
+    let first = &mut ui.seen.requests_at;
+    keep_in_sight(first, list.position(), list.len(), page);
+    let shown: Vec<&Line> = (*first..list.len()).take(page).filter_map(|i| list.get(i)).collect();
+    let widest = shown.iter().map(|l| text::width(&text::visible(l.id()))).max().unwrap_or(0);
+    let columns = Columns::of(usize::from(area.width), widest);
+    let at = |i: usize| Rect { y: body.y + i as u16, height: 1, ..body };
+    heads(ui, &columns, at(0), frame);
+    for (i, line) in shown.iter().enumerate().take(usize::from(body.height.saturating_sub(1))) {
+        let selected = list.selected.as_deref() == Some(line.id());
+        row(ui, &columns, line, selected, at(i + 1), frame);
+    }
+    remarks(ui, Rect { y: body.y + 1 + shown.len() as u16, ..body }, body.bottom(), frame);
+}
+
+fn heads(ui: &Ui, c: &Columns, area: Rect, frame: &mut Frame) {
+    let dim = ui.theme.dim;
+    let mut row = Cells::new(usize::from(area.width));
+    row.gap(1);
+    for (name, width) in [("state", c.state), ("request_id", c.id), ("about", c.about)] {
+        row.cell(name, width, dim);
+        row.gap(c.gap);
+    }
+    row.right("age", c.age, dim);
+    row.gap(c.gap);
+    row.right(if c.effects > 1 { "effects" } else { "#" }, c.effects, dim);
+    row.gap(c.gap);
+    row.cell("verdict", c.verdict, dim);
+    cells::line(row.line(), area, frame);
+}
+
+fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mut Frame) {
+    let t = ui.theme;
+    let state = &line.judged.state;
+    let mut row = Cells::new(usize::from(area.width));
+    row.put(if selected { "▸" } else { " " }, t.text);
+    let word = if *state == State::NoRow { "no row" } else { state.word() };
+    row.cell(&format!("{} {word}", state.glyph()), c.state, t.state(state));
+    row.gap(c.gap);
+    let finished = *state == State::Done;
+    row.cell(line.id(), c.id, if finished { t.text } else { t.strong });
+    row.gap(c.gap);
+    row.cell(&line.label, c.about, t.text);
+    row.gap(c.gap);
+    let age = line.row.claimed_at.map(|at| cells::age(at, ui.app.now, *state != State::Running));
+    row.right(&age.unwrap_or_default(), c.age, t.dim);
+    row.gap(c.gap);
+    let effects = line.row.effects.len();
+    let many: Style = if effects > 1 { t.error.style() } else { t.text.style() };
+    row.right(&effects.to_string(), c.effects, many);
+    row.gap(c.gap);
+    if let Some(worst) = line.finding.verdicts.first() {
+        let more = line.finding.verdicts[1..].iter().filter(|v| **v != Verdict::Finished).count();
+        let words = match more {
+            0 => worst.words().to_owned(),
+            n => format!("{} +{n}", worst.words()),
+        };
+        row.cell(&words, c.verdict, t.verdict(worst));
+    }
+    let drawn = match (selected, ui.has_focus(Pane::Requests)) {
+        (true, true) => row.selected(t.selection),
+        (true, false) => {
+            let mut line = row.line();
+            let idle = t.selection_idle.style();
+            line.spans.iter_mut().for_each(|s| s.style = s.style.patch(idle));
+            line
+        }
+        (false, _) => row.line(),
+    };
+    cells::line(drawn, area, frame);
+}
+
+/// Below the rows, where there is room: how many more there are, and remarks on the file.
+fn remarks(ui: &Ui, area: Rect, bottom: u16, frame: &mut Frame) {
+    let Some(counts) = &ui.app.counts else { return };
+    // A line is left free above them.
+    for (y, remark) in (area.y + 1..bottom).zip(&counts.remarks) {
+        let mut row = Cells::new(usize::from(area.width));
+        row.put(&format!(" note: {remark}"), ui.theme.dim);
+        cells::line(row.line(), Rect { y, height: 1, ..area }, frame);
+    }
+}
+
+fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
+    let app = ui.app;
+    let says: &[&str] = match () {
+        () if !app.requests.filter.is_empty() && app.requests.loaded => {
+            &["Nothing matches the filter.", "Esc clears it."]
+        }
+        () if app.start.ledger && !app.requests.loaded => &["Reading the ledger…"],
+        () if app.start.ledger => {
+            &["The ledger has no requests yet.", "A row appears as soon as a server claims one."]
+        }
+        () => &[
+            "No ledger is attached: requests are known from this endpoint's calls alone, and there are none.",
+            "Attach the server's ledger with --ledger FILE to see every request and what became of it.",
+        ],
+    };
+    ui.empty(says, area, frame);
+}

@@ -1,0 +1,339 @@
+//! What keys do, as macros: `update` driven without a terminal. The screen afterwards is `screens`' affair.
+
+use crate::support::night::{self, app, app_with, open_dialog, press};
+use redial::journal::LinkState;
+use redial::tui::action::{self, Action, Context, TABLE};
+use redial::tui::data::{Check, Gate, LookUp, Question, Reissue, Verified};
+use redial::tui::dialog::Stage;
+use redial::tui::keys::Key;
+use redial::tui::wire::Reach;
+use redial::tui::{App, Effect, Msg, Overlay, Pane, Start, update};
+use std::sync::Arc;
+
+fn selected(a: &App) -> &str {
+    a.requests.selected.as_deref().unwrap()
+}
+
+fn said(a: &App) -> &str {
+    a.said.as_ref().map_or("", |(_, text)| text)
+}
+
+#[test]
+fn moving_opening_and_going_back() {
+    let mut a = app((140, 40));
+    for (keys, id, pane) in [
+        ("", "night-007", Pane::Requests),
+        ("jj", "night-006", Pane::Requests),
+        ("k", "night-005", Pane::Requests),
+        ("G", "night-001", Pane::Requests),
+        ("<enter>", "night-001", Pane::Detail),
+        ("jj", "night-001", Pane::Detail),
+        ("<esc>g", "night-007", Pane::Requests),
+        ("<tab><tab><tab><tab>", "night-007", Pane::Requests),
+        ("<shift-tab>", "night-007", Pane::Stderr),
+        // From a call to its request: night-005 is the second one.
+        ("<shift-tab>j<enter>", "night-005", Pane::Detail),
+    ] {
+        assert!(press(&mut a, keys).is_empty(), "{keys}");
+        assert_eq!((selected(&a), a.pane), (id, pane), "{keys}");
+    }
+}
+
+#[test]
+fn finding_asks_once_and_says_what_came() {
+    let mut a = app((140, 40));
+    let find = [Effect::Find { request_id: "night-007".into() }];
+    assert_eq!(press(&mut a, "f"), find);
+    assert!(press(&mut a, "f").is_empty(), "under way");
+    let answer = |agrees| LookUp {
+        at: night::NIGHT,
+        status: "abandoned".into(),
+        answer: "{}".into(),
+        agrees,
+    };
+    update(
+        &mut a,
+        Msg::LookedUp { request_id: "night-007".into(), answer: Ok(answer(Some(true))) },
+    );
+    assert_eq!(said(&a), "night-007: the server says abandoned, as the ledger does");
+    assert_eq!(press(&mut a, "f"), find);
+    update(
+        &mut a,
+        Msg::LookedUp {
+            request_id: "night-007".into(),
+            answer: Err("the server has no such tool".into()),
+        },
+    );
+    assert!(said(&a).contains("could not be looked up: the server has no such tool"));
+}
+
+#[test]
+fn a_filter_is_asked_for_as_it_is_typed_and_cleared_by_escape() {
+    let mut a = app((140, 40));
+    press(&mut a, "/障害");
+    assert_eq!((a.requests.len(), a.requests.matches), (2, Some((2, 7))));
+    assert_eq!(selected(&a), "night-006");
+    press(&mut a, "<enter>j");
+    assert_eq!((a.context(), selected(&a)), (Context::Main, "night-001"));
+    press(&mut a, "/<backspace><backspace>zzz");
+    assert_eq!(a.requests.len(), 0);
+    press(&mut a, "<esc>");
+    assert_eq!((a.requests.len(), selected(&a)), (7, "night-001"));
+    // A letter that is a key elsewhere is a letter here.
+    assert!(press(&mut a, "/qfr").is_empty());
+    assert_eq!(a.requests.filter, "qfr");
+}
+
+/// The call that the dialog releases.
+fn call(answered: Question) -> Effect {
+    let plan = night::plan("night-007", answered);
+    Effect::Reissue(Reissue {
+        request_id: "night-007".into(),
+        tool: plan.tool,
+        args: plan.args,
+        answered,
+    })
+}
+
+#[test]
+fn each_question_has_one_answer_and_no_other_key_sends() {
+    for (question, others, answer) in [
+        (Question::None, "yn<space>night-007", "<enter>"),
+        (Question::Preview, "yn<space>night-007", "<enter>"),
+        (Question::Ask, "<enter>n<enter>night-007<enter>", "y"),
+        (Question::Type, "y<enter>", "<backspace>night-007<enter>"),
+    ] {
+        let mut a = app((140, 40));
+        open_dialog(&mut a, question);
+        assert!(press(&mut a, others).is_empty(), "{question:?}: {others} sends nothing");
+        assert_eq!(press(&mut a, answer), [call(question)], "{question:?}");
+        // Once sent nothing sends again, not even a key that is held or hit twice.
+        assert!(press(&mut a, "<enter>y<enter>").is_empty());
+    }
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Refused);
+    assert!(press(&mut a, "y<enter>night-007<enter><space>").is_empty());
+    assert!(press(&mut a, "<esc>").is_empty() && a.overlay.is_none());
+}
+
+#[test]
+fn a_held_key_decides_nothing() {
+    let mut a = app((140, 40));
+    let held = |a: &mut App, key: &str| {
+        update(a, Msg::Key { key: Key::parse(key).unwrap(), repeat: true })
+    };
+    assert!(held(&mut a, "r").is_empty() && a.overlay.is_none());
+    open_dialog(&mut a, Question::Preview);
+    assert!(held(&mut a, "enter").is_empty());
+    assert!(matches!(a.overlay, Some(Overlay::Reissue(_))));
+}
+
+#[test]
+fn changed_arguments_are_judged_before_anything_can_be_sent() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Preview);
+    let effects = press(&mut a, "<tab> ");
+    let [Effect::Check { request_id, seq, tool, args }] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!((request_id.as_str(), tool.as_str()), ("night-007", "create_ticket"));
+    assert!(args.ends_with("} "));
+    assert!(press(&mut a, "<esc><enter>").is_empty(), "not judged yet");
+    let check = |question| {
+        Box::new(Check {
+            hash: redial::judge::HashCheck::DiffersProven,
+            hash_why: "other arguments".into(),
+            gate: Gate { question, reasons: vec![], word: "night-007".into() },
+        })
+    };
+    // An answer to an older question doesn't count.
+    update(
+        &mut a,
+        Msg::Checked {
+            request_id: "night-007".into(),
+            seq: seq - 1,
+            check: check(Question::Preview),
+        },
+    );
+    assert!(press(&mut a, "<enter>").is_empty());
+    update(
+        &mut a,
+        Msg::Checked { request_id: "night-007".into(), seq: *seq, check: check(Question::Refused) },
+    );
+    assert!(press(&mut a, "<enter>y").is_empty());
+    // Undone, they are the known bytes again; they are judged again all the same.
+    let effects = press(&mut a, "<tab><ctrl-z><tab>");
+    let [Effect::Check { seq, .. }] = &effects[..] else { panic!("{effects:?}") };
+    update(
+        &mut a,
+        Msg::Checked { request_id: "night-007".into(), seq: *seq, check: check(Question::Preview) },
+    );
+    assert_eq!(press(&mut a, "<enter>"), [call(Question::Preview)]);
+}
+
+#[test]
+fn a_pasted_word_answers_no_question_and_pasted_arguments_lose_their_tricks() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Type);
+    let effects = update(&mut a, Msg::Paste("night-007".into()));
+    assert!(
+        matches!(&effects[..], [Effect::Check { args, .. }] if args.ends_with("}night-007")),
+        "{effects:?}"
+    );
+    let effects = update(&mut a, Msg::Paste("\u{202e}\u{1b}[31m".into()));
+    assert!(
+        matches!(&effects[..], [Effect::Check { args, .. }] if args.ends_with("\\u202e\\u001b[31m")),
+        "{effects:?}"
+    );
+    let mut a = app((140, 40));
+    assert!(update(&mut a, Msg::Paste("qqrfv\nq".into())).is_empty(), "pasting presses no keys");
+}
+
+#[test]
+fn what_came_of_a_call_is_shown_also_when_its_dialog_was_left() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Preview);
+    press(&mut a, "<enter>");
+    assert!(matches!(a.dialog().unwrap().stage, Stage::Sending { .. }));
+    let reissued = |r| Msg::Reissued { request_id: "night-007".into(), report: Box::new(r) };
+    update(&mut a, reissued(Ok(night::report())));
+    assert!(matches!(a.dialog().unwrap().stage, Stage::Done(_)));
+    press(&mut a, "<esc>");
+    open_dialog(&mut a, Question::Preview);
+    press(&mut a, "<enter><esc>r");
+    assert_eq!(said(&a), "night-007 is being sent; its answer is awaited");
+    update(&mut a, reissued(Ok(night::report())));
+    assert_eq!(said(&a), "night-007: ok, now done; effects 0 → 1");
+    open_dialog(&mut a, Question::Preview);
+    press(&mut a, "<enter><esc>");
+    update(&mut a, reissued(Err("the gate asks for more now".into())));
+    assert_eq!(said(&a), "night-007 was not sent: the gate asks for more now");
+}
+
+#[test]
+fn quitting_asks_only_while_something_is_in_flight() {
+    let mut a = app((140, 40));
+    assert_eq!(press(&mut a, "<ctrl-c>"), [Effect::Quit]);
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Preview);
+    press(&mut a, "<enter><esc>");
+    assert!(press(&mut a, "q").is_empty());
+    assert!(matches!(a.overlay, Some(Overlay::Quit)));
+    assert!(press(&mut a, "<esc>").is_empty() && !a.quitting);
+    assert!(press(&mut a, "qn").is_empty() && !a.quitting);
+    assert_eq!(press(&mut a, "qy"), [Effect::Quit]);
+    assert!(a.quitting);
+}
+
+#[test]
+fn without_endpoint_or_ledger_the_keys_say_why_they_do_nothing() {
+    let mut a = app_with(Start { ledger: true, ..Start::default() }, (140, 40));
+    assert!(press(&mut a, "f").is_empty());
+    assert!(said(&a).starts_with("no endpoint is attached"));
+    assert!(press(&mut a, "r").is_empty() && a.overlay.is_none());
+    let endpoint = Some(Reach::Http("http://127.0.0.1:8000/mcp".into()));
+    let mut a = app_with(Start { endpoint, ..Start::default() }, (140, 40));
+    assert!(press(&mut a, "v").is_empty());
+    assert!(said(&a).starts_with("no ledger is attached"));
+}
+
+#[test]
+fn a_dead_server_can_be_started_again_and_not_called() {
+    let mut a = app((140, 40));
+    let mut wire = night::wire();
+    wire.link.as_mut().unwrap().state = LinkState::Dead;
+    update(&mut a, Msg::Wire(Arc::new(wire)));
+    assert!(press(&mut a, "fr").is_empty());
+    assert!(said(&a).contains("R connects again"));
+    assert_eq!(press(&mut a, "R"), [Effect::Reconnect]);
+}
+
+#[test]
+fn counting_opens_its_report() {
+    let mut a = app((140, 40));
+    assert_eq!(press(&mut a, "v"), [Effect::Verify]);
+    let v = Verified { good: true, sentence: "5 done".into(), problems: vec![] };
+    update(&mut a, Msg::Verified(Ok(Box::new(v))));
+    assert!(matches!(&a.overlay, Some(Overlay::Verify { report: Some(Ok(_)), .. })));
+    press(&mut a, "<esc>");
+    assert!(a.overlay.is_none());
+}
+
+#[test]
+fn every_key_of_the_footer_does_something_now() {
+    let changed = |a: &App, before: &str, effects: &[Effect]| {
+        !effects.is_empty() || format!("{a:?}") != before
+    };
+    let situations: [(&str, fn(&mut App)); 7] = [
+        ("main", |_| {}),
+        ("detail", |a| drop(press(a, "<enter>"))),
+        ("calls", |a| drop(press(a, "<tab><tab>"))),
+        ("filter", |a| drop(press(a, "/n"))),
+        ("help", |a| drop(press(a, "?"))),
+        ("dialog", |a| open_dialog(a, Question::Ask)),
+        ("arguments", |a| {
+            open_dialog(a, Question::Preview);
+            press(a, "<tab>x");
+        }),
+    ];
+    for (name, situation) in situations {
+        let mut a = app((140, 40));
+        situation(&mut a);
+        let entries = action::footer(&a);
+        assert!(!entries.is_empty(), "{name}");
+        for entry in entries {
+            let mut a = app((140, 40));
+            situation(&mut a);
+            let before = format!("{a:?}");
+            let effects = press(&mut a, &format!("<{}>", entry.keys[0]));
+            assert!(changed(&a, &before, &effects), "{name}: {} ({})", entry.keys[0], entry.name);
+        }
+    }
+}
+
+#[test]
+fn help_and_footer_are_the_table() {
+    let mut a = app((140, 200));
+    press(&mut a, "?");
+    let shown = crate::screens::text(&crate::screens::draw(&a, "dark"));
+    for entry in TABLE {
+        assert!(
+            shown.contains(entry.doc) && shown.contains(&entry.keys.join(" ")),
+            "{}",
+            entry.doc
+        );
+    }
+    let a = app((140, 40));
+    let shown = crate::screens::text(&crate::screens::draw(&a, "dark"));
+    let footer = shown.lines().last().unwrap();
+    let want: Vec<String> =
+        action::footer(&a).iter().map(|e| format!("{} {}", e.keys[0], e.name)).collect();
+    assert_eq!(footer.trim(), want.join("  "));
+    assert!(!want.iter().any(|w| w.contains("reconnect")), "a connected server needs none");
+    assert_eq!(action::lookup(Context::Main, Key::parse("q").unwrap()), Some(Action::Quit));
+}
+
+#[test]
+fn time_ticks_only_while_something_moves() {
+    let mut a = app((140, 40));
+    // Eight hours old: minutes move, seconds don't.
+    assert_eq!(a.next_tick().map(|t| t.0.rem_euclid(60_000_000)), Some(0));
+    update(&mut a, Msg::Now(night::morning().plus_seconds(200_000.0)));
+    assert_eq!(a.next_tick(), None, "rows of days ago stand still");
+    open_dialog(&mut a, Question::Preview);
+    press(&mut a, "<enter>");
+    let next = a.next_tick().unwrap();
+    assert!(next > a.now && next.0 - a.now.0 <= 1_000_000);
+}
+
+#[test]
+fn the_arguments_are_picked_out_of_a_pasted_log() {
+    let mut a = app((140, 40));
+    press(&mut a, "j");
+    open_dialog(&mut a, Question::Preview);
+    let log = "12:01 tool_use {\"name\":\"create_ticket\",\"input\":{\"request_id\":\"night-004\",\"title\":\"x\"}}\n\
+               12:02 tool_use {\"name\":\"create_ticket\",\"input\":{\"request_id\":\"night-005\",\"title\":\"停止\"}}\n";
+    let effects = update(&mut a, Msg::Paste(log.into()));
+    let [Effect::Check { args, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(args, "{\"request_id\":\"night-005\",\"title\":\"停止\"}");
+}
