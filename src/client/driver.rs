@@ -9,7 +9,7 @@ use super::handshake::{self, Failure, Plan};
 use super::offer::Offer;
 use super::opening::{self, Events, misfit, newest_stderr};
 use super::recover::Recovery;
-use super::{Endpoint, Settings, duration, http, stdio, subscribe};
+use super::{Endpoint, Settings, duration, listening, stdio};
 use crate::journal::event::Note;
 use crate::journal::{CallId, Journal, Kind, LinkState};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl Driver {
                 }),
                 why = misfit(&conn, patience) => Err(Failure::Final(why)),
             }?;
-            Ok(if listen { start_listening(&conn).await } else { None })
+            Ok(if listen { listening::start(&conn).await } else { None })
         }));
     }
 
@@ -292,22 +292,4 @@ impl Driver {
             Command::Close(_) => {}
         }
     }
-}
-
-/// Opens the optional stream on which a server speaks unasked. A call is only sent once it is open (or known not to
-/// be there), or the server's questions about that call could get lost.
-async fn start_listening(conn: &Arc<Conn>) -> Option<JoinHandle<()>> {
-    if conn.is_modern() {
-        // Only what the server says it has is asked for.
-        let offered = conn.journal.read(|s| s.declares(&["tools", "listChanged"]));
-        return offered.then(|| tokio::spawn(subscribe::run(conn.clone())));
-    }
-    if !conn.is_http() {
-        return None;
-    }
-    let (opened, headers) = oneshot::channel();
-    let task = tokio::spawn(http::listen::run(conn.clone(), opened));
-    // Some servers send no headers before the first event.
-    tokio::time::timeout(Duration::from_millis(500), headers).await.ok();
-    Some(task)
 }
