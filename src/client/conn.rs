@@ -78,6 +78,7 @@ pub(super) struct Conn {
     protocol: OnceLock<Protocol>,
     waiters: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
     over: AtomicBool,
+    ended: OnceLock<String>,
     pub(super) heard: AtomicBool,
     pub(super) tools_changed: AtomicBool,
 }
@@ -101,6 +102,7 @@ impl Conn {
             protocol: OnceLock::new(),
             waiters: Mutex::default(),
             over: AtomicBool::new(false),
+            ended: OnceLock::new(),
             heard: AtomicBool::new(false),
             tools_changed: AtomicBool::new(false),
         })
@@ -156,7 +158,11 @@ impl Conn {
             true => modern::headers(ask.method, params),
             false => self.legacy_headers(ask.method),
         });
-        let seq = self.send(text, Some(id), ask.purpose, headers, None);
+        let seq = self.send(text, Some(id.clone()), ask.purpose, headers, None);
+        // The end may have come between the last answer and this request: nobody would tell it any more.
+        if let Some(why) = self.ended.get() {
+            self.resolve(&id, Reply::Over(why.clone()));
+        }
         (seq, rx)
     }
 
@@ -237,6 +243,8 @@ impl Conn {
     /// The generation is over: nobody waits for it any more.
     pub fn end(&self, why: &str) {
         self.over.store(true, Ordering::SeqCst);
+        // First the reason, then the waiters: who comes later finds it.
+        self.ended.set(why.to_owned()).ok();
         let waiters: Vec<_> = self.waiters().drain().collect();
         for (_, waiter) in waiters {
             waiter.send(Reply::Over(why.to_owned())).ok();
