@@ -81,6 +81,8 @@ pub struct Session {
     pub(super) exchanges: HashMap<u64, Exchange>,
     pub(super) waiting: HashMap<(u32, Id), Asked>,
     pub(super) by_id: HashMap<(u32, Id), CallId>,
+    /// Which call a later round belongs to, by the event that sent it.
+    rounds: HashMap<u64, CallId>,
 }
 
 impl Session {
@@ -240,6 +242,7 @@ impl Session {
         let mut call = None;
         let asked = match (method.as_str(), of) {
             ("tools/call", Some(of)) => {
+                self.rounds.insert(event.seq, of);
                 if let Some(c) = self.calls.get_mut(&of) {
                     c.rounds += 1;
                     c.rpc_id = id.clone();

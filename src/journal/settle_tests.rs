@@ -211,6 +211,13 @@ fn input_rounds_keep_the_call_pending_until_somebody_leaves_it_open() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
     t.received(2.0, wants, None);
+    let sent = t.sent(3.0, again, None, Purpose::FollowUp { call });
+    t.at(4.0, Kind::NotWritten { sent, why: "never sent: it has ended".into(), left: false });
+    let (word, _, why) = t.said();
+    assert!(word == "unknown" && why.starts_with("round 2 was never sent"), "{why}");
+    let mut t = Tape::over_stdio();
+    let call = t.call(1.0, None);
+    t.received(2.0, wants, None);
     t.at(
         3.0,
         Kind::Note(Note::LeftOpen { call, why: "nobody here answers such questions".into() }),
@@ -350,4 +357,88 @@ fn a_second_answer_to_an_earlier_round_does_not_settle_the_later_one() {
     );
     t.received(4.0, OK, None);
     assert!(t.it().is_pending() && t.notes().contains("an earlier round"));
+}
+
+mod any_order {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Frames of every kind, legal or not, that meet a call with the id 7 and its neighbours.
+    const FRAMES: [&str; 16] = [
+        OK,
+        r#"{"id":"7","result":{}}"#,
+        r#"{"id":7,"result":null}"#,
+        r#"{"id":7,"result":{},"error":{}}"#,
+        r#"{"id":null,"error":{"code":-1,"message":"m"}}"#,
+        r#"{"id":7,"error":"text"}"#,
+        r#"[{"id":7,"result":{}},{"id":8}]"#,
+        r#"{"id":7,"result":{"resultType":"input_required","requestState":"s"}}"#,
+        r#"{"id":7,"result":{"resultType":"task","taskId":"t","status":"working"}}"#,
+        r#"{"id":8,"result":{"taskId":"t","status":"completed","result":{"content":[]}}}"#,
+        r#"{"method":"notifications/progress","params":{"progressToken":7,"progress":1e400,"total":-1}}"#,
+        r#"{"method":"notifications/tasks","params":{"taskId":"t","status":"failed"}}"#,
+        r#"{"id":7,"method":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0"}"#,
+        "{",
+        "}",
+    ];
+
+    fn kind() -> impl Strategy<Value = Kind> {
+        let frame = (0..FRAMES.len()).prop_map(|i| Bytes::from_static(FRAMES[i].as_bytes()));
+        let exchange = proptest::option::of(8u64..11);
+        let status = prop_oneof![Just(200u16), Just(202), Just(400), Just(404), Just(502)];
+        prop_oneof![
+            (frame.clone(), exchange.clone())
+                .prop_map(|(raw, exchange)| Kind::Received { raw, exchange }),
+            (frame.clone(), 0u64..9).prop_map(|(raw, cut)| Kind::Noise { raw, cut }),
+            (frame.clone(), exchange, 0u64..4).prop_map(|(raw, exchange, call)| {
+                let purpose = if call == 0 { Purpose::Asked } else { Purpose::FollowUp { call } };
+                Kind::Sent { raw, exchange, purpose }
+            }),
+            (8u64..11, frame)
+                .prop_map(|(exchange, raw)| Kind::Http { exchange, what: Http::Body { raw } }),
+            (8u64..11, status).prop_map(|(exchange, status)| {
+                let what = Http::Status {
+                    status,
+                    content_type: None,
+                    session: Some("s".into()),
+                    www_authenticate: None,
+                    location: None,
+                };
+                Kind::Http { exchange, what }
+            }),
+            (8u64..11, any::<bool>())
+                .prop_map(|(exchange, c)| Kind::Http { exchange, what: broke("x", c) }),
+            (8u64..11).prop_map(|exchange| Kind::Http { exchange, what: Http::End }),
+            (1u64..4).prop_map(|call| Kind::Note(Note::TimedOut { call, after_s: 1.0 })),
+            (1u64..4).prop_map(|call| Kind::Note(Note::LeftOpen { call, why: "w".into() })),
+            (1u64..4, any::<bool>()).prop_map(|(sent, left)| Kind::NotWritten {
+                sent,
+                why: "w".into(),
+                left
+            }),
+            Just(Kind::StdoutClosed),
+            Just(Kind::Exit { code: Some(1), signal: None }),
+        ]
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order: no panic, an answered call stays answered, `not_sent` never left.
+        #[test]
+        fn nothing_breaks_the_fold(kinds in proptest::collection::vec(kind(), 0..40), http in any::<bool>()) {
+            let mut t = if http { Tape::over_http() } else { Tape::over_stdio() };
+            let call = t.call(1.0, http.then_some(9));
+            let mut answered = false;
+            for (i, k) in kinds.into_iter().enumerate() {
+                t.at(2.0 + i as f64, k);
+                let c = &t.session.calls[&call];
+                let word = c.word();
+                prop_assert!(word != "not_sent" || c.sent == 0);
+                let open = c.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::InProgress));
+                prop_assert!(!answered || matches!(word, "ok" | "tool_error" | "rpc_error"), "{word}");
+                answered |= !open && matches!(word, "ok" | "tool_error" | "rpc_error");
+                super::super::waiting::waiting(c, &t.session, crate::time::Time(i64::MAX / 2));
+            }
+        }
+    }
 }
