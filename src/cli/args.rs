@@ -38,6 +38,8 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Make one call and report its outcome
     Call(CallArgs),
+    /// Count requests and effects: did each happen exactly once?
+    Verify(VerifyArgs),
     /// Run a built-in server
     Serve(ServeArgs),
 }
@@ -134,7 +136,8 @@ fn header(text: &str) -> Result<(String, String)> {
     // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
-    match text.split_once(':').map(|(k, v)| (k.trim(), v.trim())) {
+    let blank = [' ', '\t'];
+    match text.split_once(':').map(|(k, v)| (k.trim_matches(blank), v.trim_matches(blank))) {
         Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
             Ok((k.to_owned(), v.to_owned()))
         }
@@ -336,6 +339,25 @@ pub struct CallArgs {
     pub ledger: LedgerArgs,
     #[command(flatten)]
     pub endpoint: EndpointArgs,
+}
+
+/// `redial verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    /// So many effects must have this label, e.g. 'Disk almost full=1' (repeatable; the last = splits)
+    #[arg(long, value_name = "LABEL=N")]
+    pub expect: Vec<String>,
+    /// So many effects there must be in all
+    #[arg(long, value_name = "N")]
+    pub expect_total: Option<u64>,
+    /// Warnings are errors too: unfinished, suspect duplicates, swept rows
+    #[arg(long)]
+    pub strict: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `redial serve`.

@@ -32,6 +32,7 @@ impl Asked {
             None => ("demo", false, About::Other),
             Some(Command::Attach(_)) => ("attach", false, About::Other),
             Some(Command::Serve(_)) => ("serve", false, About::Other),
+            Some(Command::Verify(a)) => ("verify", a.json, About::Other),
             Some(Command::Rows(a)) => ("rows", a.json, About::Rows),
             Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),
             Some(Command::Tools(a)) => ("tools", a.json, About::Tools),

@@ -136,7 +136,7 @@ async fn a_lost_session_is_refused_and_a_new_one_is_opened_without_sending_again
         let fake = FakeHttp::start(move |request, stream, n| match n {
             1 => json(stream, status, body),
             _ => {
-                assert_eq!(request.headers["mcp-session-id"], "session-2");
+                assert_eq!(request.headers["mcp-session-id"], "s2-session");
                 ok(request, stream, "after");
             }
         });

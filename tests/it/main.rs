@@ -1,8 +1,21 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cli_bad_input;
+mod cli_gate;
+mod cli_hostile;
+mod cli_json;
+mod cli_main_job;
+mod cli_output;
+mod cli_signals;
+mod cli_trace;
+mod client_era;
+mod client_flood;
 mod client_http;
+mod client_modern;
+mod client_odd;
 mod client_stdio;
+mod client_stream;
 mod interop;
 mod keys;
 mod ledger_live;
