@@ -240,8 +240,8 @@ async fn changes_of_the_list_are_subscribed_to_and_read() {
                     "data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{{meta}}}}}\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{{{meta}}}}}\n\n"
                 ),
             );
-            // Ends when the other side closes.
-            let _closed = out.read(&mut [0; 16]).unwrap_or(0);
+            // Open until the client closes it.
+            out.read_to_end(&mut Vec::new()).ok();
         }
         method == "subscriptions/listen"
     });

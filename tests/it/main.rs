@@ -16,6 +16,7 @@ mod client_modern;
 mod client_odd;
 mod client_stdio;
 mod client_stream;
+mod client_task;
 mod interop;
 mod keys;
 mod ledger_live;
