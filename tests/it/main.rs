@@ -29,3 +29,4 @@ mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
 mod support;
+mod verify_cli;
