@@ -14,12 +14,8 @@ fn cells(n: u16) -> NonZero<u16> {
 /// What came out so far.
 struct Out {
     parser: vt100::Parser,
-<<<<<<< HEAD
-    raw: Vec<u8>,
-=======
     /// All bytes, for what a screen doesn't show.
     bytes: Vec<u8>,
->>>>>>> tui
     ended: bool,
     /// The terminal is to go away: stop reading.
     leaving: bool,
@@ -58,11 +54,7 @@ impl Pty {
         let out = Arc::new((
             Mutex::new(Out {
                 parser: vt100::Parser::new(cells(size.1), cells(size.0), 1000),
-<<<<<<< HEAD
-                raw: Vec::new(),
-=======
                 bytes: Vec::new(),
->>>>>>> tui
                 ended: false,
                 leaving: false,
             }),
@@ -76,11 +68,7 @@ impl Pty {
                 let n = reader.read(&mut buffer).unwrap_or(0);
                 let mut out = shared.0.lock().unwrap();
                 out.parser.process(&buffer[..n]);
-<<<<<<< HEAD
-                out.raw.extend_from_slice(&buffer[..n]);
-=======
                 out.bytes.extend_from_slice(&buffer[..n]);
->>>>>>> tui
                 out.ended |= n == 0;
                 shared.1.notify_all();
                 if n == 0 || out.leaving {
@@ -101,11 +89,6 @@ impl Pty {
             assert!(!over, "never happened: {what}\n{}", out.parser.screen().contents());
             out = self.out.1.wait_timeout(out, left.min(Duration::from_secs(1))).unwrap().0;
         }
-    }
-
-    /// Every byte that came out so far.
-    pub fn bytes(&self) -> Vec<u8> {
-        self.out.0.lock().unwrap().raw.clone()
     }
 
     /// Waits until the screen holds `text`.
