@@ -230,8 +230,10 @@ async fn initialize(
             };
         }
     }
-    // Its end, good or bad, is in the journal; what follows must only not overtake it.
-    conn.notify("notifications/initialized", None, Purpose::Handshake).await.ok();
+    // Its end, good or bad, is in the journal; what follows must only not overtake it. A server that never
+    // answers it holds nothing up for long.
+    let taken = conn.notify("notifications/initialized", None, Purpose::Handshake);
+    tokio::time::timeout(Duration::from_secs(5), taken).await.ok();
     Ok(Opened::Yes)
 }
 

@@ -90,6 +90,12 @@ impl Session {
         };
         let key = (event.generation, id.clone());
         if let Some(call) = self.by_id.get(&key).copied() {
+            if let Some(c) = self.calls.get_mut(&call).filter(|c| c.rpc_id != id) {
+                // An earlier round was answered already, which is why there is a later one.
+                c.extra_answers += 1;
+                let text = format!("a second answer to an earlier round of call {} ({id})", c.tool);
+                return self.note(event.at, text);
+            }
             return settle::answered(self, event.at, call, &answer, frame);
         }
         match self.waiting.remove(&key) {

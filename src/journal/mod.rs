@@ -32,4 +32,4 @@ pub use live::{Live, Progress, Task};
 pub use log::Journal;
 pub use text::Text;
 pub use tools::{Hint, Tool, ToolList};
-pub use waiting::{Waiting, waiting};
+pub use waiting::{Waiting, starting, waiting};

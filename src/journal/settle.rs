@@ -59,6 +59,37 @@ pub(super) fn answered(
         settled.why.push_str(if is_open(c) { "not finished)" } else { "unknown)" });
     }
     c.settled = Some(settled);
+    if frame.len() > BIG {
+        let_old_results_go(s, at, RESULTS);
+    }
+}
+
+/// A result from this size on counts for [`RESULTS`].
+const BIG: usize = 256 << 10;
+/// How many bytes of big results are kept in all.
+const RESULTS: usize = 192 << 20;
+
+/// The newest big results are kept; of older ones only what they said.
+pub(super) fn let_old_results_go(s: &mut Session, at: Time, limit: usize) {
+    let mut kept = 0;
+    let mut gone = 0;
+    for c in s.calls.values_mut().rev() {
+        let Some(settled) = &mut c.settled else { continue };
+        let size = settled.result.as_ref().map_or(0, |r| r.len());
+        if size < BIG {
+            continue;
+        }
+        if kept + size > limit && kept > 0 {
+            settled.result = None;
+            c.live.result_let_go = Some(size as u64);
+            gone += 1;
+        } else {
+            kept += size;
+        }
+    }
+    if gone > 0 {
+        s.note(at, format!("{gone} old big results were let go to bound memory"));
+    }
 }
 
 /// What an answer says, taken by itself.

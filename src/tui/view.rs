@@ -117,13 +117,16 @@ impl Ui<'_> {
     /// What an empty pane says.
     fn empty(&self, says: &[&str], area: Rect, frame: &mut Frame) {
         let width = usize::from(area.width.saturating_sub(2));
-        let lines: Vec<String> = says.iter().flat_map(|s| crate::text::wrap(s, width, 6)).collect();
-        for (i, text) in lines.iter().take(usize::from(area.height)).enumerate() {
-            let place = Rect { y: area.y + i as u16, height: 1, ..area };
+        let looks = [self.theme.text, self.theme.dim];
+        let lines = says.iter().enumerate().flat_map(|(i, s)| {
+            let look = looks[i.min(1)];
+            crate::text::wrap(s, width, 6).into_iter().map(move |line| (line, look))
+        });
+        for ((text, look), y) in lines.zip(area.top()..area.bottom()) {
             let mut row = Cells::new(usize::from(area.width));
-            row.put(" ", self.theme.dim);
-            row.put(text, if i == 0 { self.theme.text } else { self.theme.dim });
-            cells::line(row.line(), place, frame);
+            row.gap(1);
+            row.put(&text, look);
+            cells::line(row.line(), Rect { y, height: 1, ..area }, frame);
         }
     }
 }

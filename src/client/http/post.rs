@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const MAX_REDIRECTS: u32 = 3;
 
-pub(super) async fn run(conn: Arc<Conn>, post: Post) {
+pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
     let Some(response) = send(&conn, &post).await else { return };
     let Transport::Http(target) = &conn.transport else { return };
     let exchange = post.exchange;
@@ -29,6 +29,8 @@ pub(super) async fn run(conn: Arc<Conn>, post: Post) {
         target.set_session(session.clone());
     }
     log(status_event(&response, session));
+    // Taken or refused: whoever must not overtake this message may go on, however long the answer lasts.
+    drop(post.done.take());
     let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
     if status.is_success() && is_stream {
         return stream::read(&conn, &post, response).await;
