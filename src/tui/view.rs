@@ -1,12 +1,14 @@
 //! Drawing: `view(&App, …)` reads the state and writes cells. A frame costs the viewport, whatever the
 //! ledger or the journal hold. Foreign text goes through `text` in `cells`, nowhere else.
 
+mod boxes;
 mod calls;
 mod cells;
 mod detail;
 mod dialog;
 mod foot;
 mod head;
+mod reports;
 mod requests;
 mod stderr;
 
@@ -59,12 +61,12 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     let body = Rect { height: area.height.saturating_sub(1), ..area };
     match &app.overlay {
         None | Some(Overlay::Filter) => {}
-        Some(Overlay::Help { scroll }) => dialog::help(&mut ui, *scroll, body, frame),
+        Some(Overlay::Help { scroll }) => reports::help(&mut ui, *scroll, body, frame),
         Some(Overlay::Verify { report, scroll }) => {
-            dialog::verify(&mut ui, report.as_ref(), *scroll, body, frame);
+            reports::verify(&mut ui, report.as_ref(), *scroll, body, frame);
         }
         Some(Overlay::Reissue(d)) => dialog::reissue(&mut ui, d, body, frame),
-        Some(Overlay::Quit) => dialog::quit(&mut ui, body, frame),
+        Some(Overlay::Quit) => reports::quit(&mut ui, body, frame),
     }
 }
 
