@@ -18,6 +18,7 @@ mod client_stdio;
 mod client_stream;
 mod client_task;
 mod interop;
+mod interop_sdk;
 mod keys;
 mod ledger_live;
 mod ledger_read;
