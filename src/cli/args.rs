@@ -38,6 +38,8 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Make one call and report its outcome
     Call(CallArgs),
+    /// Count requests and effects: did each happen exactly once?
+    Verify(VerifyArgs),
     /// Run a built-in server
     Serve(ServeArgs),
 }
@@ -134,7 +136,8 @@ fn header(text: &str) -> Result<(String, String)> {
     // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
-    match text.split_once(':').map(|(k, v)| (k.trim(), v.trim())) {
+    let blank = [' ', '\t'];
+    match text.split_once(':').map(|(k, v)| (k.trim_matches(blank), v.trim_matches(blank))) {
         Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
             Ok((k.to_owned(), v.to_owned()))
         }
@@ -221,7 +224,8 @@ pub struct RowsArgs {
 /// `redial find`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only.
+    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only. The state is
+the ledger's (no row: unknown); without a ledger it is the server's own word.
 
 Exit status: 0 known · 1 server and ledger contradict each other, or nobody knows it · 4 the look-up got no answer ·
 5 the endpoint never became ready · 6 the ledger can't be read
@@ -336,6 +340,25 @@ pub struct CallArgs {
     pub ledger: LedgerArgs,
     #[command(flatten)]
     pub endpoint: EndpointArgs,
+}
+
+/// `redial verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    /// So many effects must have this label, e.g. 'Disk almost full=1' (repeatable; the last = splits)
+    #[arg(long, value_name = "LABEL=N")]
+    pub expect: Vec<String>,
+    /// So many effects there must be in all
+    #[arg(long, value_name = "N")]
+    pub expect_total: Option<u64>,
+    /// Warnings are errors too: unfinished, suspect duplicates, swept rows
+    #[arg(long)]
+    pub strict: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `redial serve`.

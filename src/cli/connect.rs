@@ -119,12 +119,7 @@ mod tests {
         let mut list = ToolList { complete: true, ..ToolList::default() };
         list.add_page(r#"{"tools":[{"name":"find_request"},{"name":"create_ticket"},{"name":"x"},{"name":"close_ticket"}]}"#);
         let e = known_tool(&list, "create_tiket").unwrap_err();
-        assert!(
-            e.hint
-                .as_ref()
-                .is_some_and(|h| h.contains("did you mean create_ticket or close_ticket?")),
-            "{e}"
-        );
+        assert!(e.hint.as_ref().is_some_and(|h| h.contains("did you mean create_ticket?")), "{e}");
         let e = known_tool(&list, "charge").unwrap_err();
         assert!(e.hint.is_some_and(|h| h.starts_with("it has ")));
         list.complete = false;

@@ -18,6 +18,7 @@ mod report;
 mod rows;
 mod serve;
 mod tools;
+mod verify;
 
 use crate::error::Exit;
 use args::{Cli, Command};
@@ -67,6 +68,7 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
+        Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
     }
 }

@@ -77,8 +77,9 @@ pub(super) struct Conn {
     numbers: Arc<Numbers>,
     protocol: OnceLock<Protocol>,
     waiters: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
-    over: AtomicBool,
+    /// Why the generation is over; set under the waiters' lock, so that nobody begins to wait after it.
     ended: OnceLock<String>,
+    over: AtomicBool,
     pub(super) heard: AtomicBool,
     pub(super) tools_changed: AtomicBool,
 }
@@ -101,8 +102,8 @@ impl Conn {
             numbers,
             protocol: OnceLock::new(),
             waiters: Mutex::default(),
-            over: AtomicBool::new(false),
             ended: OnceLock::new(),
+            over: AtomicBool::new(false),
             heard: AtomicBool::new(false),
             tools_changed: AtomicBool::new(false),
         })
@@ -152,17 +153,13 @@ impl Conn {
         let params = dressed.as_deref().or(ask.params);
         let text = frame::request(&id, ask.method, params);
         let (tx, rx) = oneshot::channel();
-        self.waiters().insert(id.clone(), tx);
+        self.wait_for(&id, tx);
         let mut headers = ask.headers;
         headers.extend(match modern {
             true => modern::headers(ask.method, params),
             false => self.legacy_headers(ask.method),
         });
-        let seq = self.send(text, Some(id.clone()), ask.purpose, headers, None);
-        // The end may have come between the last answer and this request: nobody would tell it any more.
-        if let Some(why) = self.ended.get() {
-            self.resolve(&id, Reply::Over(why.clone()));
-        }
+        let seq = self.send(text, Some(id), ask.purpose, headers, None);
         (seq, rx)
     }
 
@@ -226,6 +223,16 @@ impl Conn {
         self.numbers.exchanges.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Notes who waits for `id`. On a generation that is over the answer is there at once: a child that died
+    /// between the look and the request must not be waited for.
+    fn wait_for(&self, id: &Id, waiter: oneshot::Sender<Reply>) {
+        let mut waiters = self.waiters();
+        match self.ended.get() {
+            Some(why) => drop(waiter.send(Reply::Over(why.clone()))),
+            None => drop(waiters.insert(id.clone(), waiter)),
+        }
+    }
+
     /// Hands `reply` to whoever waits for `id`.
     pub fn resolve(&self, id: &Id, reply: Reply) {
         let waiter = self.waiters().remove(id);
@@ -243,9 +250,12 @@ impl Conn {
     /// The generation is over: nobody waits for it any more.
     pub fn end(&self, why: &str) {
         self.over.store(true, Ordering::SeqCst);
-        // First the reason, then the waiters: who comes later finds it.
-        self.ended.set(why.to_owned()).ok();
-        let waiters: Vec<_> = self.waiters().drain().collect();
+        let waiters: Vec<_> = {
+            let mut waiters = self.waiters();
+            // The first reason stays.
+            self.ended.set(why.to_owned()).ok();
+            waiters.drain().collect()
+        };
         for (_, waiter) in waiters {
             waiter.send(Reply::Over(why.to_owned())).ok();
         }

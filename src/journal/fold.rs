@@ -125,7 +125,10 @@ impl Session {
         match &event.kind {
             Kind::Opened { transport } => self.open(event, transport),
             Kind::Sent { raw, exchange, purpose } => self.sent(event, raw, *exchange, *purpose),
-            Kind::NotWritten { sent, why, left } => ends::not_written(self, at, *sent, why, *left),
+            Kind::NotWritten { sent, why, left } => {
+                let call = self.rounds.get(sent).copied().unwrap_or(*sent);
+                ends::not_written(self, at, call, why, *left);
+            }
             Kind::Received { raw, exchange } => self.received(event, raw, *exchange),
             Kind::Noise { raw, cut } => {
                 if let Some(g) = self.generation_mut(event.generation) {

@@ -106,9 +106,12 @@ fn after_sigterm() {
 
 #[test]
 fn a_terminal_that_goes_away_ends_the_program() {
-    let mut pty = start("threads", &[]);
-    pty.hang_up();
-    pty.ended();
+    // More than once: whether the signal or the end of input is seen first is a race.
+    for _ in 0..8 {
+        let mut pty = start("threads", &[]);
+        pty.hang_up();
+        pty.ended();
+    }
     // And told by the signal alone, with the terminal still there.
     let mut pty = start("threads", &[]);
     pty.signal(Signal::HUP);
@@ -129,6 +132,19 @@ fn a_storm_of_sizes_ends_in_the_last_one() {
         s.size().0.get() == 40
             && ["requests", "detail", "calls", "stderr"].iter().all(|p| text.contains(p))
     });
+}
+
+#[test]
+fn a_key_that_comes_with_a_new_size_is_not_lost() {
+    let mut pty = start("threads", &[]);
+    for i in 0..20 {
+        pty.resize((100 + i, 30));
+        pty.send("?");
+        pty.wait_for("anywhere on the screen");
+        pty.resize((100 + i, 31));
+        pty.send("q");
+        pty.wait("help is closed", |s| !s.contents().contains("anywhere on the screen"));
+    }
 }
 
 #[test]
