@@ -230,7 +230,8 @@ pub struct RowsArgs {
 /// `redial find`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only.
+    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only. The state is
+the ledger's (no row: unknown); without a ledger it is the server's own word.
 
 Exit status: 0 known · 1 server and ledger contradict each other, or nobody knows it · 4 the look-up got no answer ·
 5 the endpoint never became ready · 6 the ledger can't be read
