@@ -12,6 +12,7 @@ pub mod json;
 pub mod judge;
 pub mod ledger;
 pub mod model;
+pub mod record;
 pub mod serve;
 pub mod text;
 pub mod time;

@@ -40,6 +40,8 @@ pub enum Command {
     Call(CallArgs),
     /// Run a built-in server
     Serve(ServeArgs),
+    /// Sit in front of a server and write everything down
+    Record(RecordArgs),
 }
 
 /// Where the server is.
@@ -326,4 +328,47 @@ pub enum ServerCommand {
         #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
         work_seconds: f64,
     },
+}
+
+/// `redial record`.
+#[derive(Debug, Args)]
+#[command(after_help = "In .mcp.json put it before the server:
+  \"command\": \"redial\", \"args\": [\"record\", \"--out\", \"/var/log/mcp/\", \"--keep\", \"50\", \"--\", \"python\", \"server.py\"]
+The exit status is the server's, 128+n for a signal. Secrets are replaced before anything is written.")]
+pub struct RecordArgs {
+    /// The file to write (appended to), or a folder that gets one file for each run
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub out: PathBuf,
+    /// With a folder: how many recordings are kept in it, the newest
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// The Streamable HTTP server to record, in place of a command
+    #[arg(long, value_name = "URL", conflicts_with = "record_command")]
+    pub http: Option<String>,
+    /// The address to listen on for it, e.g. 127.0.0.1:8001
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: String,
+    /// Let --listen be an address that other machines can reach
+    #[arg(long)]
+    pub listen_anywhere: bool,
+    #[command(flatten)]
+    pub redact: RedactArgs,
+    /// The server to start on stdio, after `--`
+    #[arg(last = true, value_name = "COMMAND", id = "record_command")]
+    pub command: Vec<String>,
+}
+
+/// What is hidden on top of the built-in rules.
+#[derive(Debug, Clone, Args, Default)]
+#[command(next_help_heading = "Redaction (credentials are always hidden)")]
+pub struct RedactArgs {
+    /// Hide values of members, headers and options of this name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub redact_key: Vec<String>,
+    /// Hide values at this path of a frame, e.g. params.arguments.card; * is any step (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub redact_path: Vec<String>,
+    /// Hide what matches this regular expression, or its group (repeatable)
+    #[arg(long, value_name = "REGEX")]
+    pub redact_pattern: Vec<String>,
 }

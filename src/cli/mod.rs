@@ -11,6 +11,7 @@ mod gate;
 pub mod json;
 mod open;
 pub mod plain;
+mod record;
 mod reissue;
 mod report;
 mod rows;
@@ -26,24 +27,32 @@ use serde::Serialize;
 
 /// Parses `args` (with the program's name first), runs the command, prints its report or its error, and
 /// says the exit status.
-pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
+pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
+    let args: Vec<_> = args.collect();
+    if let Some(status) = record::exec(&args) {
+        return status;
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
             // clap writes help to stdout and mistakes to stderr; a closed pipe is nobody's error.
             e.print().ok();
             return match e.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good,
-                _ => Exit::Usage,
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good as u8,
+                _ => Exit::Usage as u8,
             };
         }
     };
+    // A tap has no runtime, and its exit status is the server's.
+    if let Some(Command::Record(a)) = &cli.command {
+        return record::run(a);
+    }
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(r) => r,
             Err(e) => {
                 plain::complain(&format!("no threads to run on: {e}"));
-                return Exit::Endpoint;
+                return Exit::Endpoint as u8;
             }
         };
     let (name, wants_json) = describe(cli.command.as_ref());
@@ -51,8 +60,8 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     match done {
-        Ok(exit) => exit,
-        Err(failure) => complain(&failure, name, wants_json),
+        Ok(exit) => exit as u8,
+        Err(failure) => complain(&failure, name, wants_json) as u8,
     }
 }
 
@@ -67,6 +76,8 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
+        // Taken in `main`, before there was a runtime.
+        Some(Command::Record(_)) => Ok(Exit::Good),
     }
 }
 
@@ -81,6 +92,7 @@ fn describe(command: Option<&Command>) -> (&'static str, bool) {
         Some(Command::Tools(a)) => ("tools", a.json),
         Some(Command::Call(a)) => ("call", a.json),
         Some(Command::Serve(_)) => ("serve", false),
+        Some(Command::Record(_)) => ("record", false),
     }
 }
 

@@ -9,7 +9,7 @@ mod backoff;
 mod conn;
 mod driver;
 mod handshake;
-mod http;
+pub(crate) mod http;
 mod modern;
 mod stdio;
 

@@ -378,6 +378,13 @@ impl Session {
         let Some(id) = id else {
             return self.stray(event, "an error without an id", exchange, &answer);
         };
+        // Clients that share a generation (2026-07-28 over HTTP) may use the same ids at the same time: the
+        // exchange tells whose answer it is.
+        if let Some(call) = x.as_ref().and_then(|x| x.call)
+            && self.calls.get(&call).is_some_and(|c| c.rpc_id == id)
+        {
+            return settle::answered(self, event.at, call, &answer);
+        }
         let key = (event.generation, id);
         if let Some(call) = self.by_id.get(&key).copied() {
             return settle::answered(self, event.at, call, &answer);

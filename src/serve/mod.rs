@@ -6,7 +6,7 @@
 //! text), `stdio` and `http` (bytes). Nothing here knows redial's client, journal or verdicts.
 
 mod charge;
-mod headers;
+pub(crate) mod headers;
 mod http;
 mod mcp;
 mod pending;
@@ -77,7 +77,7 @@ fn seconds(name: &str, value: f64) -> Result<Duration> {
 }
 
 /// One line on stderr. A closed stderr is no reason to fail.
-fn log(line: &str) {
+pub(crate) fn log(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
@@ -91,7 +91,7 @@ fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn signalled() -> Result<()> {
+pub(crate) async fn signalled() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| {
         signal(kind).map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))
