@@ -1,6 +1,7 @@
 //! The command line (design: "Command line"): stable names, parsed by clap into what the commands take.
 //! A flag or command is absent until it does something.
 
+use super::recorded::{MockArgs, RecordArgs, ReplayArgs, ShowArgs};
 use crate::client::{Endpoint, Era};
 use crate::error::{Error, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -38,10 +39,18 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Make one call and report its outcome
     Call(CallArgs),
+    /// Count requests and effects: did each happen exactly once?
+    Verify(VerifyArgs),
     /// Run a built-in server
     Serve(ServeArgs),
     /// Sit in front of a server and write everything down
     Record(RecordArgs),
+    /// Show a recording: frames, calls with outcomes, stderr, exits
+    Show(ShowArgs),
+    /// Run a recorded session against a live server and see what differs
+    Replay(ReplayArgs),
+    /// Serve a recording, so that a client can be tested against it
+    Mock(MockArgs),
 }
 
 /// Where the server is.
@@ -81,9 +90,10 @@ impl EndpointArgs {
     /// The endpoint, if one was named.
     ///
     /// # Errors
-    /// Exit 2 when a header isn't `Name: value`.
+    /// Exit 2 when the URL isn't one, or a header isn't `Name: value`.
     pub fn endpoint(&self) -> Result<Option<Endpoint>> {
         if let Some(url) = &self.http {
+            check_url(url)?;
             let headers = self.header.iter().map(|h| header(h)).collect::<Result<_>>()?;
             return Ok(Some(Endpoint::Http { url: url.clone(), headers }));
         }
@@ -118,11 +128,29 @@ impl EndpointArgs {
     }
 }
 
+fn check_url(url: &str) -> Result<()> {
+    let rest = ["http://", "https://"].iter().find_map(|s| {
+        url.get(..s.len()).filter(|head| head.eq_ignore_ascii_case(s)).map(|_| &url[s.len()..])
+    });
+    let host = rest.is_some_and(|r| r.starts_with(|c: char| !"/?#:".contains(c)));
+    if host && reqwest::Url::parse(url).is_ok() {
+        return Ok(());
+    }
+    Err(Error::usage(format!("--http {url:?} is no URL; nothing was sent"))
+        .hint("it looks like http://127.0.0.1:8000/mcp"))
+}
+
+/// A header line as two parts. A malformed one is not repeated in the error: it may hold a secret.
 fn header(text: &str) -> Result<(String, String)> {
-    match text.split_once(':') {
-        Some((k, v)) if !k.trim().is_empty() => Ok((k.trim().to_owned(), v.trim().to_owned())),
-        // The value may be a secret: it is not repeated.
-        _ => Err(Error::usage("a --header must be \"Name: value\"")),
+    // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
+    match text.split_once(':').map(|(k, v)| (k.trim(), v.trim())) {
+        Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
+            Ok((k.to_owned(), v.to_owned()))
+        }
+        _ => Err(Error::usage("a --header is not of the form \"Name: value\"; nothing was sent")
+            .hint("for example: --header 'Authorization: Bearer …'")),
     }
 }
 
@@ -164,7 +192,7 @@ pub enum OwnersArg {
 #[derive(Debug, Clone, Args, Default)]
 pub struct ReadOnly {
     /// Stop every call but those of tools that say they change nothing
-    #[arg(long, env = "REDIAL_READ_ONLY", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, env = "REDIAL_READ_ONLY", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub read_only: bool,
 }
 
@@ -184,43 +212,65 @@ pub struct AttachArgs {
 
 /// `redial rows`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  redial rows --ledger ledger.db --state abandoned --state running"
+)]
 pub struct RowsArgs {
-    #[command(flatten)]
-    pub ledger: LedgerArgs,
-    /// Only rows in this state: running, done, abandoned, … (repeatable)
+    /// Only rows in this state, as shown: running, done, abandoned, … (repeatable)
     #[arg(long, value_name = "S")]
     pub state: Vec<String>,
-    /// At most this many rows, newest first
+    /// At most this many rows, newest first [default: 1000; with --json all]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
 }
 
 /// `redial find`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only.
+
+Exit status: 0 known · 1 server and ledger contradict each other, or nobody knows it · 4 the look-up got no answer ·
+5 the endpoint never became ready · 6 the ledger can't be read
+
+Example:
+  redial find night-007 --ledger ledger.db --http http://127.0.0.1:8000/mcp"
+)]
 pub struct FindArgs {
-    /// The request
+    /// The request_id
     pub request_id: String,
-    #[command(flatten)]
-    pub ledger: LedgerArgs,
-    #[command(flatten)]
-    pub endpoint: EndpointArgs,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]
     pub lookup: String,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
 }
 
 /// `redial reissue`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The server is asked about the request first. Then the gate: at a terminal a question, else --confirm; without it
+nothing is sent and the exit status is 3. The arguments must be those of the first call: the ledger's hash tells.
+
+Exit status: 0 done · 1 answered with an error, or refused · 3 the gate stopped it, nothing was sent · 4 outcome unknown
+or in progress · 5 the endpoint never became ready, or not sent · 6 the ledger can't be read
+
+Example:
+  redial reissue night-007 --ledger ledger.db --args-from agent.log --http http://127.0.0.1:8000/mcp"
+)]
 pub struct ReissueArgs {
-    /// The request to repeat, with this same request_id
+    /// The request_id; the repeat keeps it
     pub request_id: String,
-    /// The tool; else the endpoint's only tool that takes a request_id and is not read-only
+    /// The tool [default: that of the call found, else the only one that takes a request_id and changes something]
     #[arg(long, value_name = "T")]
     pub tool: Option<String>,
     /// The arguments, a JSON object
@@ -229,41 +279,56 @@ pub struct ReissueArgs {
     /// A file that holds the arguments
     #[arg(long, value_name = "F", group = "arguments")]
     pub args_file: Option<PathBuf>,
-    /// Files to find the arguments in: any JSON, JSON Lines or transcript
+    /// A recording to find the call in: its arguments as they were, byte for byte (`latest` works)
+    #[arg(long, value_name = "FILE", group = "arguments")]
+    pub recording: Option<PathBuf>,
+    /// Files to find the arguments in (any JSON, JSON Lines or transcript): objects with this request_id, at any depth
     #[arg(long, value_name = "F", num_args = 1.., group = "arguments")]
     pub args_from: Vec<PathBuf>,
-    /// What the gate asks to be typed: the request_id (the tool's name where there is none)
+    /// Send it: the request_id again, where nobody can be asked
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
     /// Seconds until the call counts as unknown
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub timeout: f64,
-    #[command(flatten)]
-    pub ledger: LedgerArgs,
-    #[command(flatten)]
-    pub endpoint: EndpointArgs,
-    #[command(flatten)]
-    pub read_only: ReadOnly,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]
     pub lookup: String,
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
 }
 
 /// `redial tools`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  redial tools --http http://127.0.0.1:8000/mcp")]
 pub struct ToolsArgs {
-    #[command(flatten)]
-    pub endpoint: EndpointArgs,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
 }
 
 /// `redial call`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "What you type is sent, once. With --ledger, a request_id that the ledger already has makes it a repeat: then the gate
+asks, or wants --confirm; without it nothing is sent and the exit status is 3.
+
+Exit status: 0 answered, and finished where it says so · 1 answered with an error, or refused · 3 the gate stopped it,
+nothing was sent · 4 outcome unknown or in progress · 5 the endpoint never became ready, or not sent · 6 the ledger
+can't be read
+
+Example:
+  redial call create_ticket --args '{\"request_id\":\"r-1\",\"title\":\"…\",\"body\":\"…\"}' -- redial serve tickets"
+)]
 pub struct CallArgs {
     /// The tool
     pub tool: String,
@@ -273,16 +338,35 @@ pub struct CallArgs {
     /// Seconds until the call counts as unknown
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub timeout: f64,
-    /// What the gate asks to be typed, when the ledger already has this request_id
+    /// Send it although the ledger has this request_id: the request_id again
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
+    /// One JSON document; never asks
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
     #[command(flatten)]
     pub ledger: LedgerArgs,
     #[command(flatten)]
     pub endpoint: EndpointArgs,
+}
+
+/// `redial verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
     #[command(flatten)]
-    pub read_only: ReadOnly,
-    /// One JSON document; never asks
+    pub ledger: LedgerArgs,
+    /// So many effects must have this label, e.g. 'Disk almost full=1' (repeatable; the last = splits)
+    #[arg(long, value_name = "LABEL=N")]
+    pub expect: Vec<String>,
+    /// So many effects there must be in all
+    #[arg(long, value_name = "N")]
+    pub expect_total: Option<u64>,
+    /// Warnings are errors too: unfinished, suspect duplicates, swept rows
+    #[arg(long)]
+    pub strict: bool,
+    /// One JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -330,45 +414,39 @@ pub enum ServerCommand {
     },
 }
 
-/// `redial record`.
-#[derive(Debug, Args)]
-#[command(after_help = "In .mcp.json put it before the server:
-  \"command\": \"redial\", \"args\": [\"record\", \"--out\", \"/var/log/mcp/\", \"--keep\", \"50\", \"--\", \"python\", \"server.py\"]
-The exit status is the server's, 128+n for a signal. Secrets are replaced before anything is written.")]
-pub struct RecordArgs {
-    /// The file to write (appended to), or a folder that gets one file for each run
-    #[arg(long, value_name = "FILE|FOLDER")]
-    pub out: PathBuf,
-    /// With a folder: how many recordings are kept in it, the newest
-    #[arg(long, value_name = "N")]
-    pub keep: Option<usize>,
-    /// The Streamable HTTP server to record, in place of a command
-    #[arg(long, value_name = "URL", conflicts_with = "record_command")]
-    pub http: Option<String>,
-    /// The address to listen on for it, e.g. 127.0.0.1:8001
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
-    pub listen: String,
-    /// Let --listen be an address that other machines can reach
-    #[arg(long)]
-    pub listen_anywhere: bool,
-    #[command(flatten)]
-    pub redact: RedactArgs,
-    /// The server to start on stdio, after `--`
-    #[arg(last = true, value_name = "COMMAND", id = "record_command")]
-    pub command: Vec<String>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What is hidden on top of the built-in rules.
-#[derive(Debug, Clone, Args, Default)]
-#[command(next_help_heading = "Redaction (credentials are always hidden)")]
-pub struct RedactArgs {
-    /// Hide values of members, headers and options of this name (repeatable)
-    #[arg(long, value_name = "NAME")]
-    pub redact_key: Vec<String>,
-    /// Hide values at this path of a frame, e.g. params.arguments.card; * is any step (repeatable)
-    #[arg(long, value_name = "PATH")]
-    pub redact_path: Vec<String>,
-    /// Hide what matches this regular expression, or its group (repeatable)
-    #[arg(long, value_name = "REGEX")]
-    pub redact_pattern: Vec<String>,
+    #[test]
+    fn headers_and_urls_are_checked_before_anything_is_sent() {
+        assert_eq!(header("X-A:b:c").unwrap(), ("X-A".into(), "b:c".into()));
+        assert_eq!(header("Empty:").unwrap(), ("Empty".into(), String::new()));
+        for bad in
+            ["no colon secret", ": secret", "a b: secret", "X\n: secret", "X: secret\r\nY: z"]
+        {
+            let e = header(bad).unwrap_err();
+            assert_eq!(e.exit, crate::error::Exit::Usage, "{bad:?}");
+            assert!(!e.to_string().contains("secret"), "{e}");
+        }
+        for good in ["http://127.0.0.1:8000/mcp", "HTTPS://example.org", "http://[::1]:9/x"] {
+            assert!(check_url(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "localhost:8000",
+            "ftp://x/",
+            "http://",
+            "http:///mcp",
+            "http://[bad",
+            "http://:80/",
+        ] {
+            assert!(check_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_parser_is_sound() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
 }

@@ -3,9 +3,10 @@
 
 use super::args::CallArgs;
 use super::connect::{arguments_object, check_request_id, known_tool, open};
-use super::open::{ledger_error, open_ledger};
-use super::reissue::run_prepared;
-use super::report::{Done, Failure, Witness};
+use super::interrupt::{Interrupt, watched};
+use super::open::{open_ledger, readable};
+use super::reissue::{Run, run_prepared};
+use super::report::Done;
 use crate::error::{Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::Wish;
@@ -20,19 +21,21 @@ pub async fn run(a: CallArgs) -> Done {
     }
     let endpoint = a.endpoint.required()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
-    if let Some(l) = &ledger {
-        l.read_async(|_| Ok(())).await.map_err(ledger_error)?;
-    }
-    let client = open(endpoint, &a.endpoint, a.timeout).await?;
+    readable(ledger.as_ref()).await?;
+    let interrupt = Interrupt::listen();
+    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
-    let done = call(&inspector, &a, id).await;
-    let done = done.map_err(|error| Failure { error, witness: Some(Witness::of(&client, None)) });
-    client.close().await;
-    done
+    let look_up = inspector.look_up.clone();
+    watched(&client, &interrupt, &look_up, call(&inspector, &a, id, &interrupt)).await
 }
 
-async fn call(inspector: &Inspector, a: &CallArgs, id: Option<String>) -> Result<Exit> {
+async fn call(
+    inspector: &Inspector,
+    a: &CallArgs,
+    id: Option<String>,
+    interrupt: &Interrupt,
+) -> Result<Exit> {
     known_tool(&inspector.client()?.tools().await?, &a.tool)?;
     let wish = Wish {
         request_id: id.clone(),
@@ -45,14 +48,13 @@ async fn call(inspector: &Inspector, a: &CallArgs, id: Option<String>) -> Result
         first_delivery: true,
     };
     let prepared = inspector.prepare(&wish).await?;
-    run_prepared(
-        inspector,
-        &prepared,
-        a.confirm.as_deref(),
-        a.timeout,
-        a.json,
-        "redial/call@1",
-        id.as_deref(),
-    )
-    .await
+    let run = Run {
+        confirm: a.confirm.as_deref(),
+        limit_s: a.timeout,
+        json: a.json,
+        schema: "redial/call@1",
+        id: id.as_deref(),
+        interrupt,
+    };
+    run_prepared(inspector, &prepared, &run).await
 }

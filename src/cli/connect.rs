@@ -1,11 +1,16 @@
 //! Opening an endpoint for a one-shot command, and what to say when that fails.
 
 use super::args::EndpointArgs;
+use super::interrupt::Interrupt;
 use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::journal::{Tool, ToolList};
 use crate::json::raw;
+use std::time::Duration;
+
+/// How long the link gets to tell the end of a child in its own words.
+const LINK_SPEAKS: Duration = Duration::from_millis(400);
 
 /// Connects and waits until the server has answered a real request.
 ///
@@ -15,6 +20,7 @@ pub async fn open(
     endpoint: Endpoint,
     args: &EndpointArgs,
     call_limit_s: f64,
+    interrupt: &Interrupt,
 ) -> std::result::Result<Client, Failure> {
     let settings = Settings {
         era: args.era(),
@@ -23,7 +29,12 @@ pub async fn open(
         ..Settings::default()
     };
     let client = Client::start(endpoint, settings);
-    match client.ready().await {
+    let ready = tokio::select! {
+        ready = client.ready() => ready,
+        ended = ended(&client) => Err(Error::endpoint(ended)),
+        name = interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
+    };
+    match ready {
         Ok(()) => Ok(client),
         Err(error) => {
             let witness = Some(Witness::of(&client, None));
@@ -31,6 +42,14 @@ pub async fn open(
             Err(Failure { error, witness })
         }
     }
+}
+
+/// A child that has ended becomes ready no more: its end is told at once, whatever still waits for it.
+async fn ended(client: &Client) -> String {
+    let how = client.journal().wait(|s| Some(s.generation()?.ended?.words())).await;
+    // The link usually has more to say of it.
+    tokio::time::sleep(LINK_SPEAKS).await;
+    format!("the server process ended before it was ready: {how}")
 }
 
 /// The tool of that name; a name that a complete list doesn't have is not called.
@@ -44,17 +63,32 @@ pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>
         None => {
             let mut names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
             names.sort_by_key(|n| strsim::levenshtein(n, name));
-            let near: Vec<&str> = names.into_iter().take(3).collect();
+            let near = names.iter().filter(|n| is_near(n, name)).take(3).copied();
+            let near: Vec<&str> = near.collect();
             let error = Error::usage(format!("the server has no tool {name:?}; nothing was sent"));
-            Err(match near.as_slice() {
-                [] => error.hint("it lists no tools at all"),
-                near => error.hint(format!(
-                    "did you mean {}? `redial tools` lists them all",
-                    near.join(", ")
+            let has = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+            Err(match (near.is_empty(), names.len()) {
+                (_, 0) => error.hint("it lists no tools at all"),
+                (false, _) => error.hint(format!(
+                    "did you mean {}? `redial tools` lists all it has",
+                    near.join(" or ")
                 )),
+                (true, 0..=LISTED) => error.hint(format!("it has {has}")),
+                (true, n) => error
+                    .hint(format!("it has {n}, among them {has}; `redial tools` lists them all")),
             })
         }
     }
+}
+
+/// Names that are listed in a sentence.
+const LISTED: usize = 8;
+
+/// A slip of the hand, or a part of the name.
+fn is_near(name: &str, typed: &str) -> bool {
+    let slips = typed.chars().count().max(name.chars().count()) / 3;
+    strsim::levenshtein(name, typed) <= slips.max(1)
+        || (typed.chars().count() >= 3 && name.contains(typed))
 }
 
 /// Checks that `text` is one JSON object.
@@ -98,7 +132,14 @@ mod tests {
         let mut list = ToolList { complete: true, ..ToolList::default() };
         list.add_page(r#"{"tools":[{"name":"find_request"},{"name":"create_ticket"},{"name":"x"},{"name":"close_ticket"}]}"#);
         let e = known_tool(&list, "create_tiket").unwrap_err();
-        assert!(e.hint.is_some_and(|h| h.contains("did you mean create_ticket, close_ticket")));
+        assert!(
+            e.hint
+                .as_ref()
+                .is_some_and(|h| h.contains("did you mean create_ticket or close_ticket?")),
+            "{e}"
+        );
+        let e = known_tool(&list, "charge").unwrap_err();
+        assert!(e.hint.is_some_and(|h| h.starts_with("it has ")));
         list.complete = false;
         assert_eq!(known_tool(&list, "nope"), Ok(None));
     }

@@ -4,6 +4,7 @@
 //! keys of the screen would make, through the same gate.
 
 use super::find;
+use super::interrupt::{Interrupt, watched};
 use super::plain::{Plain, Role};
 use super::report::Done;
 use super::rows::table;
@@ -18,16 +19,18 @@ pub async fn run() -> Done {
     let program = std::env::current_exe().map_err(|e| {
         Error::usage(format!("this program can't find itself, to run its server: {e}"))
     })?;
-    let demo = stage(program).await?;
-    let done = report(&demo).await;
-    demo.client.close().await;
-    Ok(done?)
+    let interrupt = Interrupt::listen();
+    let demo = tokio::select! {
+        demo = stage(program) => demo?,
+        name = interrupt.first() => return Err(Interrupt::stopped(name, Exit::Endpoint).into()),
+    };
+    watched(&demo.client, &interrupt, "", report(&demo)).await
 }
 
 async fn report(demo: &Demo) -> Result<Exit> {
     let inspector =
         Inspector::new(Some(demo.ledger.clone()), Some(demo.client.clone()), Rules::default());
-    let mut p = Plain::default();
+    let mut p = Plain::stdout();
     p.line(
         Role::Strong,
         "DEMO: a real incident, made just now on the built-in server and a fresh ledger",
@@ -58,12 +61,12 @@ async fn report(demo: &Demo) -> Result<Exit> {
     p.line(Role::Strong, "At a terminal this is a screen. On your own server and ledger:");
     p.line(Role::Text, "  redial attach --ledger ledger.db --http http://127.0.0.1:8000/mcp");
     p.line(Role::Text, "  redial attach --ledger ledger.db -- COMMAND ARGS…");
-    p.print().ok();
+    p.print();
     Ok(Exit::Good)
 }
 
 async fn rows(inspector: &Inspector, p: &mut Plain) -> Result<()> {
-    let overview = inspector.overview().await.map_err(Error::from)?;
+    let overview = inspector.overview(|| async {}).await.map_err(Error::from)?;
     let judging = inspector.judging(overview).await;
     let now = Time::now();
     p.line(Role::Strong, &inspector.counts(&judging, now).headline());
@@ -81,7 +84,10 @@ fn generations(demo: &Demo, p: &mut Plain) {
             let end =
                 g.ended.map_or_else(|| "alive".to_owned(), |e| format!("ended: {}", e.words()));
             let role = if g.ended.is_some() { Role::Bad } else { Role::Good };
-            p.parts(&[(Role::Strong, &format!("server, life {}: ", g.n)), (role, &end)]);
+            p.parts(&[
+                (Role::Strong, &format!("server process, generation {}: ", g.n)),
+                (role, &end),
+            ]);
             for l in g.stderr.last(3) {
                 p.parts(&[(Role::Dim, "  │ "), (Role::Text, &l)]);
             }

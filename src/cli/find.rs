@@ -2,16 +2,22 @@
 
 use super::args::FindArgs;
 use super::connect::{check_request_id, open};
+use super::failure::ErrorJson;
+use super::interrupt::{Interrupt, watched};
 use super::json::{document, raw_value};
-use super::open::{ledger_error, ledger_remarks, open_ledger, state_role, verdict_role};
+use super::open::{ledger_remarks, open_ledger, readable, remarks_plain, state_role, verdict_role};
 use super::plain::{Plain, Role, print_raw};
-use super::report::{Done, Failure, Witness};
+use super::report::{Done, Witness, clip};
 use super::rows::RowJson;
-use crate::error::{Error, Exit};
+use crate::client::Client;
+use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::look::Looked;
 use crate::inspect::request::Request;
-use crate::judge::{Pairing, Verdict};
+use crate::journal::Outcome;
+use crate::judge::{Evidence, Pairing, State, Strength, Verdict};
+use crate::model::Line;
+use crate::model::board::count;
 use crate::time::{Time, span};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -32,6 +38,7 @@ struct Doc {
     next: String,
     evidence: Vec<EvidenceJson>,
     remarks: Vec<String>,
+    error: Option<ErrorJson>,
     #[serde(flatten)]
     witness: Witness,
 }
@@ -54,112 +61,159 @@ pub async fn run(a: FindArgs) -> Done {
             .into());
     }
     // An unreadable ledger ends this before a server is started for it.
-    if let Some(l) = &ledger {
-        l.read_async(|_| Ok(())).await.map_err(ledger_error)?;
-    }
+    readable(ledger.as_ref()).await?;
     let mut inspector = Inspector::new(ledger, None, rules);
     inspector.look_up = a.lookup.clone();
-    let mut not_ready: Option<Failure> = None;
-    if let Some(endpoint) = endpoint {
-        match open(endpoint, &a.endpoint, 60.0).await {
-            Ok(client) => inspector.client = Some(client),
-            // The ledger's word is worth having without the server's.
-            Err(failure) if inspector.ledger.is_some() => not_ready = Some(failure),
-            Err(failure) => return Err(failure),
+    let Some(endpoint) = endpoint else {
+        let request = inspector.request(&a.request_id, None).await;
+        let asked = Server { why: Some("no endpoint was asked".into()), ..Server::default() };
+        return Ok(report(&a, &request, &asked));
+    };
+    let interrupt = Interrupt::listen();
+    match open(endpoint, &a.endpoint, 60.0, &interrupt).await {
+        Ok(client) => {
+            inspector.client = Some(client.clone());
+            watched(&client, &interrupt, &a.lookup, look(&inspector, &a, &client)).await
         }
-    }
-    let looked = match &inspector.client {
-        Some(_) => Some(inspector.look_up(&a.request_id).await?),
-        None => None,
-    };
-    let request = inspector.request(&a.request_id, None).await;
-    let witness = match (&inspector.client, &not_ready) {
-        (Some(c), _) => Witness::of(c, None),
-        (None, Some(f)) => f.witness.clone().unwrap_or_default(),
-        (None, None) => Witness::default(),
-    };
-    if let Some(c) = &inspector.client {
-        c.close().await;
-    }
-    let server_why = match (&looked, &not_ready) {
-        (Some(l), _) => l.why.clone(),
-        (None, Some(f)) => Some(f.error.what.clone()),
-        (None, None) => Some("no endpoint was asked".into()),
-    };
-    let answer = looked.as_ref().and_then(|l| l.answer.as_ref()).map(|l| l.answer.clone());
-    let exit = exit_of(&request, looked.as_ref(), not_ready.as_ref());
-    if a.json {
-        let now = request.at;
-        let doc = Doc {
-            schema: "redial/find@1",
-            request_id: a.request_id,
-            state: request.line.judged.state.word().to_owned(),
-            strength: request.line.judged.strength.word(),
-            why: request.line.judged.why.clone(),
-            ledger: request.facts.row.as_ref().map(|_| RowJson::new(&request.line, now)),
-            server: answer.as_deref().and_then(raw_value),
-            server_why,
-            pairing: request.paired.pairing().word(),
-            pairing_why: request.paired.why(),
-            verdict: request.line.verdict_words(),
-            next: request.line.finding.next.clone(),
-            evidence: request
-                .line
-                .finding
-                .evidence
-                .iter()
-                .map(|e| EvidenceJson {
-                    source: e.source,
-                    at: e.at.map(Time::rfc3339),
-                    strength: e.strength.map(|s| s.word()),
-                    text: e.text.clone(),
-                })
-                .collect(),
-            remarks: ledger_remarks(request.how.as_ref().and_then(|h| h.as_ref().ok())),
-            witness,
-        };
-        print_raw(&document(&doc)).ok();
-    } else {
-        let mut p = Plain::default();
-        plain(&mut p, &a.request_id, &request, answer.as_deref(), server_why.as_deref());
-        if not_ready.is_some() {
-            witness.plain(&mut p);
+        // The ledger's word is worth having without the server's.
+        Err(failure) if inspector.ledger.is_some() => {
+            let request = inspector.request(&a.request_id, None).await;
+            let asked = Server {
+                why: Some(failure.error.what.clone()),
+                error: Some(failure.error),
+                witness: failure.witness.unwrap_or_default(),
+                asked: true,
+                ..Server::default()
+            };
+            Ok(report(&a, &request, &asked))
         }
-        p.print().ok();
+        Err(failure) => Err(failure),
     }
-    Ok(exit)
 }
 
-fn exit_of(r: &Request, looked: Option<&Looked>, not_ready: Option<&Failure>) -> Exit {
-    if let Some(f) = not_ready {
-        return f.error.exit;
+/// What came of asking the server.
+#[derive(Default)]
+struct Server {
+    asked: bool,
+    looked: Option<Looked>,
+    why: Option<String>,
+    /// It never became ready.
+    error: Option<Error>,
+    witness: Witness,
+}
+
+impl Server {
+    fn answer(&self) -> Option<&str> {
+        self.looked.as_ref()?.answer.as_ref().map(|l| l.answer.as_str())
     }
-    let verdicts = &r.line.finding.verdicts;
+}
+
+async fn look(inspector: &Inspector, a: &FindArgs, client: &Client) -> Result<Exit> {
+    let looked = inspector.look_up(&a.request_id).await?;
+    let request = inspector.request(&a.request_id, None).await;
+    let server = Server {
+        asked: true,
+        why: looked.why.clone(),
+        looked: Some(looked),
+        error: None,
+        witness: Witness::of(client, None),
+    };
+    Ok(report(a, &request, &server))
+}
+
+fn report(a: &FindArgs, request: &Request, server: &Server) -> Exit {
+    let exit = exit_of(request, server);
+    if a.json {
+        print_raw(&document(&json(a, request, server)));
+        return exit;
+    }
+    let mut p = Plain::stdout();
+    let why = server.why.as_deref().filter(|_| server.asked);
+    plain(&mut p, &a.request_id, request, server.answer(), why);
+    if server.asked && server.answer().is_none() {
+        server.witness.plain(&mut p);
+        if let Some(hint) = server.error.as_ref().and_then(|e| e.hint.as_ref()) {
+            p.field("endpoint", Role::Text, hint);
+        }
+    }
+    p.print();
+    exit
+}
+
+fn json(a: &FindArgs, request: &Request, server: &Server) -> Doc {
+    let line = &request.line;
+    Doc {
+        schema: "redial/find@1",
+        request_id: a.request_id.clone(),
+        state: line.judged.state.word().to_owned(),
+        strength: line.judged.strength.word(),
+        why: line.judged.why.clone(),
+        ledger: request.facts.row.as_ref().map(|_| RowJson::new(line, request.at)),
+        server: server.answer().and_then(raw_value),
+        server_why: server.why.clone(),
+        pairing: request.paired.pairing().word(),
+        pairing_why: request.paired.why(),
+        verdict: line.verdict_words(),
+        next: line.finding.next.clone(),
+        evidence: line
+            .finding
+            .evidence
+            .iter()
+            .map(|e| EvidenceJson {
+                source: e.source,
+                at: e.at.map(Time::rfc3339),
+                strength: e.strength.map(|s| s.word()),
+                text: e.text.clone(),
+            })
+            .collect(),
+        remarks: ledger_remarks(request.how.as_ref().and_then(|h| h.as_ref().ok())),
+        error: server.error.as_ref().map(ErrorJson::of),
+        witness: server.witness.clone(),
+    }
+}
+
+fn exit_of(r: &Request, server: &Server) -> Exit {
+    if let Some(e) = &server.error {
+        return e.exit;
+    }
+    if r.paired.pairing() == Pairing::Contradicted
+        || r.line.finding.verdicts.contains(&Verdict::EndpointMismatch)
+    {
+        return Exit::Found;
+    }
+    let looked = server.looked.as_ref();
+    match looked.and_then(|l| l.call.as_ref()).and_then(|c| c.outcome()) {
+        Some(Outcome::Unknown) => return Exit::Unknown,
+        Some(Outcome::NotSent) => return Exit::Endpoint,
+        Some(Outcome::ToolError | Outcome::RpcError | Outcome::Refused) => return Exit::Found,
+        Some(Outcome::Ok) | None => {}
+    }
     let server_knows = looked
         .and_then(|l| l.answer.as_ref())
         .and_then(|l| l.status.as_deref())
         .is_some_and(|s| s != "unknown");
-    let known = r.facts.row.is_some() || server_knows;
-    if r.paired.pairing() == Pairing::Contradicted
-        || verdicts.contains(&Verdict::EndpointMismatch)
-        || !known
-    {
-        Exit::Found
-    } else {
-        Exit::Good
-    }
+    if r.facts.row.is_some() || server_knows { Exit::Good } else { Exit::Found }
 }
 
-/// What is known of a request, for people; `reissue` shows the same before it asks.
+/// The state, for people: a missing row is no state.
+pub fn state(p: &mut Plain, line: &Line) {
+    let state = &line.judged.state;
+    let strength = line.judged.strength;
+    let words = match (state, strength) {
+        (State::NoRow, _) => "∅ no row".to_owned(),
+        (_, Strength::Stored) => format!("{} {}", state.glyph(), state.word()),
+        // Where the strength is another word than the state, it is half the message.
+        _ => format!("{} {} ({})", state.glyph(), state.word(), strength.word().replace('_', " ")),
+    };
+    p.field("state", state_role(state), &words);
+}
+
+/// What is known of a request, for people; `reissue` shows the same before it asks. `server_why` is told where
+/// the server was asked and there is no answer.
 pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_why: Option<&str>) {
     let line = &r.line;
     p.line(Role::Strong, id);
-    let state = &line.judged.state;
-    p.field(
-        "state",
-        state_role(state),
-        &format!("{} {} ({})", state.glyph(), state.word(), line.judged.strength.word()),
-    );
+    state(p, line);
     p.field("why", Role::Text, &line.judged.why);
     if !line.label.is_empty() {
         p.field("about", Role::Text, &line.label);
@@ -167,19 +221,21 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
     if let Some(row) = &r.facts.row {
         let owner = row.owner.as_deref().unwrap_or("nobody named");
         let claimed = match row.claimed_at {
-            Some(t) => format!("claimed {} ({} ago) by {owner}", t.rfc3339(), span(t.age_at(r.at))),
+            Some(t) => format!("claimed {} ({}) by {owner}", t.rfc3339(), ago(t, r.at)),
             None => format!("owner {owner}"),
         };
         p.field("ledger", Role::Text, &format!("stored status {}, {claimed}", row.status));
-        p.field("effects", Role::Text, &format!("{} ({})", row.effects.len(), r.noun));
-        if let Some(result) = &row.result {
-            p.field("result", Role::Text, result);
+        if r.facts.has_effects_table {
+            p.field("effects", Role::Text, &effects(r));
         }
-    } else if r.how.is_some() {
+        if let Some(result) = &row.result {
+            p.field("result", Role::Text, &clip(result));
+        }
+    } else if r.how.is_some() && line.judged.state != State::NoRow {
         p.field("ledger", Role::Dim, "no row");
     }
     match (answer, server_why) {
-        (Some(a), _) => p.field("server says", Role::Text, a),
+        (Some(a), _) => p.field("server says", Role::Text, &clip(a)),
         (None, Some(why)) => p.field("server says", Role::Dim, &format!("nothing: {why}")),
         (None, None) => {}
     }
@@ -196,13 +252,48 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
         line.finding.verdicts.first().map_or(Role::Text, verdict_role),
         &words.join(", "),
     );
-    for e in &line.finding.evidence {
+    let mut name = "evidence";
+    for e in line.finding.evidence.iter().filter(|e| is_news(e, line, answer.is_some())) {
         let at = e.at.map(|t| format!("{} ", t.clock())).unwrap_or_default();
-        let strength = e.strength.map(|s| format!(" ({})", s.word())).unwrap_or_default();
-        p.field("", Role::Dim, &format!("{at}{}: {}{strength}", e.source, e.text));
+        let strength = e.strength.map(|s| format!(" ({})", s.word().replace('_', " ")));
+        let text = format!("{at}{}: {}{}", e.source, e.text, strength.unwrap_or_default());
+        p.field(name, Role::Dim, &text);
+        name = "";
     }
-    for remark in ledger_remarks(r.how.as_ref().and_then(|h| h.as_ref().ok())) {
-        p.field("note", Role::Warn, &remark);
-    }
+    remarks_plain(p, r.how.as_ref().and_then(|h| h.as_ref().ok()));
     p.field("next", Role::Strong, &line.finding.next);
+}
+
+/// Whether a line of evidence says something that the fields above it don't.
+fn is_news(e: &Evidence, line: &Line, answered: bool) -> bool {
+    match e.source {
+        "ledger" => {
+            let judged = format!("{}: {}", line.judged.state.word(), line.judged.why);
+            let told = ["no row", "no effect", "no ledger is attached"];
+            e.text != judged && !told.contains(&&*e.text) && !e.text.starts_with("effect ")
+        }
+        "server" => !answered || e.text.contains([';', ',']),
+        "pairing" => false,
+        _ => true,
+    }
+}
+
+/// `1 ticket: T-13a341e8`.
+fn effects(r: &Request) -> String {
+    const NAMED: usize = 5;
+    let all = r.facts.row.as_ref().map_or(&[][..], |row| &row.effects);
+    let mut keys: Vec<&str> = all.iter().take(NAMED).map(|e| e.key.as_str()).collect();
+    if all.len() > NAMED {
+        keys.push("…");
+    }
+    let number = count(r.effects(), &r.noun);
+    if keys.is_empty() { number } else { format!("{number}: {}", keys.join(", ")) }
+}
+
+/// `12 s ago`; a time in the future is said to be one.
+fn ago(t: Time, now: Time) -> String {
+    match t.age_at(now) {
+        s if s < -1.0 => format!("{} in the future", span(-s)),
+        s => format!("{} ago", span(s.max(0.0))),
+    }
 }

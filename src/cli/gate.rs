@@ -1,10 +1,12 @@
 //! The gate at the command line: a flag, or the same question at a terminal. Default is always No.
 
+use super::interrupt::Interrupt;
 use super::plain::{Plain, Role};
-use super::reissue::before;
-use crate::error::Error;
+use super::reissue::{Run, before};
+use crate::error::{Error, Exit};
 use crate::inspect::reissue::{Prepared, stopped};
 use crate::judge::Ask;
+use rustix::termios::{QueueSelector, tcflush};
 use std::io::{BufRead, IsTerminal, Write};
 
 /// What the person said.
@@ -17,62 +19,90 @@ pub enum Answer {
 
 /// Asks what the decision asks. At a terminal (stdin and stderr, no `--json`) with words; else only the flag
 /// counts.
-pub fn ask(p: &Prepared, confirm: Option<&str>, json: bool, id: Option<&str>) -> Answer {
+pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
     let d = &p.decision;
     if d.refused.is_some() {
         return Answer::Stop(stopped(d));
     }
-    if d.ask == Ask::None {
-        return Answer::Send(confirm.map(str::to_owned));
+    if let Some(name) = run.interrupt.seen() {
+        return Answer::Stop(Interrupt::stopped(name, Exit::Endpoint));
     }
-    if let Some(c) = confirm {
+    if d.ask == Ask::None {
+        return Answer::Send(run.confirm.map(str::to_owned));
+    }
+    if let Some(c) = run.confirm {
         return if d.passes(Some(c)) {
             Answer::Send(Some(c.to_owned()))
         } else {
-            let e = stopped(d);
-            Answer::Stop(Error::new(
-                e.exit,
-                format!(
-                    "--confirm says {c:?}, and this call wants {:?}; nothing was sent",
-                    d.confirm
-                ),
-            ))
+            let what = format!(
+                "--confirm says {c:?}, and this call wants {:?}; nothing was sent",
+                d.confirm
+            );
+            Answer::Stop(Error::new(stopped(d).exit, what))
         };
     }
-    let at_terminal = !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let at_terminal =
+        !run.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !at_terminal {
         return Answer::Stop(stopped(d));
     }
-    let mut text = Plain::default();
-    before(&mut text, p, id);
-    for t in &d.tells {
-        text.field("", Role::Text, t);
+    show(p, run);
+    let said = tokio::task::spawn_blocking({
+        let ask = d.ask;
+        move || answer(ask)
+    });
+    let said = tokio::select! {
+        said = said => said.unwrap_or_default(),
+        name = run.interrupt.first() => {
+            let mut end = Plain::stderr();
+            end.gap();
+            end.complain();
+            return Answer::Stop(Interrupt::stopped(name, Exit::Gate));
+        }
+    };
+    let yes = said.is_some_and(|said| match d.ask {
+        Ask::Type => said == d.confirm,
+        Ask::Ask => matches!(&*said, "y" | "Y" | "yes"),
+        Ask::Preview | Ask::None => matches!(&*said, "" | "y" | "Y" | "yes"),
+    });
+    if yes {
+        Answer::Send(Some(d.confirm.clone()))
+    } else {
+        Answer::Stop(Error::new(Exit::Gate, "not confirmed; nothing was sent"))
     }
-    for r in &d.reasons {
-        text.field("why asked", Role::Warn, r);
+}
+
+/// The dialog, on stderr: what is known, the exact call, why it asks, and the question.
+fn show(p: &Prepared, run: &Run<'_>) {
+    let d = &p.decision;
+    let mut text = Plain::stderr();
+    before(&mut text, p, run.id);
+    for (i, reason) in d.reasons.iter().enumerate() {
+        text.field(if i == 0 { "why it asks" } else { "" }, Role::Warn, reason);
+    }
+    // The rest of what the decision tells stands above already: row, look-up, effects.
+    if let Some(twice) = d.tells.last() {
+        text.field("mind", Role::Warn, twice);
     }
     let question = match d.ask {
         Ask::Type => format!("Type {} to send it (anything else: no): ", d.confirm),
         Ask::Ask => "Send it? y (anything else: no): ".to_owned(),
-        Ask::Preview | Ask::None => "Enter sends it, n: no: ".to_owned(),
+        Ask::Preview | Ask::None => "Enter sends it (anything else: no): ".to_owned(),
     };
+    text.complain();
     let mut err = anstream::stderr().lock();
-    // Without stderr there is nobody to ask, and the answer read below is then no.
-    write!(err, "{}{}", text.text(), crate::text::visible(&question))
-        .and_then(|()| err.flush())
-        .ok();
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line).unwrap_or(0);
-    let said = line.trim();
-    let yes = read > 0
-        && match d.ask {
-            Ask::Type => said == d.confirm,
-            Ask::Ask => matches!(said, "y" | "Y" | "yes"),
-            Ask::Preview | Ask::None => matches!(said, "" | "y" | "Y" | "yes"),
-        };
-    if yes {
-        Answer::Send(Some(d.confirm.clone()))
-    } else {
-        Answer::Stop(Error::new(crate::error::Exit::Gate, "not confirmed; nothing was sent"))
+    // Without stderr there is nobody to ask, and the answer read next is then no.
+    write!(err, "{}", crate::text::visible(&question)).and_then(|()| err.flush()).ok();
+}
+
+/// One line from stdin; `None` at its end.
+fn answer(ask: Ask) -> Option<String> {
+    let stdin = std::io::stdin();
+    if ask == Ask::Preview {
+        // An Enter that was pressed before the question was there is no answer to it.
+        tcflush(&stdin, QueueSelector::IFlush).ok();
     }
+    let mut line = String::new();
+    let read = stdin.lock().read_line(&mut line).unwrap_or(0);
+    (read > 0).then(|| line.trim().to_owned())
 }

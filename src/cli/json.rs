@@ -20,7 +20,7 @@ pub fn document(value: &impl Serialize) -> String {
     render(value, PrettyFormatter::new())
 }
 
-/// `value` as one line.
+/// `value` as one line, with a newline at its end.
 pub fn line(value: &impl Serialize) -> String {
     render(value, CompactFormatter)
 }

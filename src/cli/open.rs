@@ -1,7 +1,7 @@
 //! Opening a ledger for a one-shot command, and how states, verdicts and remarks look in plain output.
 
 use super::args::{LedgerArgs, OwnersArg};
-use super::plain::Role;
+use super::plain::{Plain, Role};
 use crate::error::{Error, Result};
 use crate::judge::{Owners, Rules, State, Verdict};
 use crate::ledger::{How, Ledger, LedgerError};
@@ -21,6 +21,17 @@ pub fn open_ledger(a: &LedgerArgs) -> Result<(Option<Ledger>, Rules)> {
     Ok((a.ledger.as_ref().map(Ledger::open), rules))
 }
 
+/// Reads once, so that a ledger that can't be read ends a command before a server is started for it.
+///
+/// # Errors
+/// Exit 6, in the ledger's own words.
+pub async fn readable(ledger: Option<&Ledger>) -> Result<()> {
+    match ledger {
+        Some(l) => l.read_async(|_| Ok(())).await.map_err(ledger_error),
+        None => Ok(()),
+    }
+}
+
 /// Exit 6, in the ledger's own words.
 pub fn ledger_error(e: LedgerError) -> Error {
     e.into()
@@ -29,6 +40,16 @@ pub fn ledger_error(e: LedgerError) -> Error {
 /// What there is to say about the file.
 pub fn ledger_remarks(how: Option<&How>) -> Vec<String> {
     how.map(|h| h.warnings.iter().chain(&h.infos).cloned().collect()).unwrap_or_default()
+}
+
+/// The same for people: warnings stand out, information does not.
+pub fn remarks_plain(p: &mut Plain, how: Option<&How>) {
+    let Some(how) = how else { return };
+    for (role, name, texts) in
+        [(Role::Warn, "warning", &how.warnings), (Role::Dim, "note", &how.infos)]
+    {
+        texts.iter().for_each(|t| p.field(name, role, t));
+    }
 }
 
 /// How a state looks.

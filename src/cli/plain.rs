@@ -1,11 +1,17 @@
 //! Plain output for people: aligned, coloured only on a terminal, every foreign text through the one door.
 //!
 //! The only place besides `json` that writes to stdout; `anstream` strips colour where there is no terminal
-//! or `NO_COLOR` is set.
+//! or `NO_COLOR` is set. Values are wrapped under themselves to a terminal's width, and left alone in a pipe.
 
 use crate::text::{self, visible};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+/// Where the values of fields begin.
+const COLUMN: usize = 14;
+/// Less than this is no width to wrap to.
+const NARROW: usize = 40;
 
 /// What a piece of text means; never the only sign of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,23 +47,34 @@ impl Role {
 /// A cell of a table.
 pub type Cell = (Role, String);
 
-/// Lines gathered for stdout.
+/// Lines gathered for stdout or stderr.
 #[derive(Debug, Default)]
 pub struct Plain {
     out: String,
+    /// The terminal's width; `None`: nothing is wrapped.
+    width: Option<usize>,
 }
 
 impl Plain {
-    /// One line of one role; `text` is cleaned.
-    pub fn line(&mut self, role: Role, text: &str) {
-        self.parts(&[(role, text)]);
+    /// For stdout, as wide as its terminal.
+    pub fn stdout() -> Plain {
+        Plain { out: String::new(), width: terminal_width(io::stdout()) }
     }
 
-    /// One line of several parts, each cleaned.
+    /// For stderr, as wide as its terminal.
+    pub fn stderr() -> Plain {
+        Plain { out: String::new(), width: terminal_width(io::stderr()) }
+    }
+
+    /// A sentence of one role; `text` is cleaned.
+    pub fn line(&mut self, role: Role, text: &str) {
+        self.wrapped(0, role, text);
+    }
+
+    /// One line of several parts, each cleaned; never wrapped: what is to be pasted stays whole.
     pub fn parts(&mut self, parts: &[(Role, &str)]) {
         for (role, text) in parts {
-            let style = role.style();
-            self.out.push_str(&format!("{style}{}{style:#}", visible(text)));
+            self.styled(*role, &visible(text));
         }
         self.out.push('\n');
     }
@@ -69,34 +86,58 @@ impl Plain {
 
     /// `name  value`, names in a column; a value of several lines goes on under itself.
     pub fn field(&mut self, name: &str, role: Role, value: &str) {
-        let mut lines = value.lines();
-        let first = lines.next().unwrap_or("");
-        self.parts(&[(Role::Dim, &text::pad(name, 14)), (role, first)]);
-        for more in lines {
-            self.parts(&[(Role::Dim, &text::pad("", 14)), (role, more)]);
+        let name = visible(name);
+        if text::width(&name) < COLUMN {
+            self.styled(Role::Dim, &text::pad(&name, COLUMN));
+        } else {
+            self.styled(Role::Dim, &name);
+            self.out.push('\n');
+            self.out.push_str(&" ".repeat(COLUMN));
+        }
+        let mut first = true;
+        for line in value.lines() {
+            if !first {
+                self.out.push_str(&" ".repeat(COLUMN));
+            }
+            self.wrapped(COLUMN, role, line);
+            first = false;
+        }
+        if first {
+            self.out.push('\n');
         }
     }
 
-    /// A table with aligned columns; the last column is not filled.
-    pub fn table(&mut self, rows: &[Vec<Cell>]) {
+    /// A table with aligned columns; the last column is not filled. On a narrow terminal column `shrinks` gives
+    /// way first (its end is cut), and the last one goes on under itself.
+    pub fn table(&mut self, rows: &[Vec<Cell>], shrinks: usize) {
         let clean: Vec<Vec<(Role, String)>> = rows
             .iter()
             .map(|r| r.iter().map(|(role, t)| (*role, visible(t).into_owned())).collect())
             .collect();
         let columns = clean.iter().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns)
-            .map(|i| {
-                clean.iter().filter_map(|r| r.get(i)).map(|c| text::width(&c.1)).max().unwrap_or(0)
-            })
-            .collect();
+        let widest = |i: usize| {
+            clean.iter().filter_map(|r| r.get(i)).map(|c| text::width(&c.1)).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..columns).map(widest).collect();
+        let whole = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+        let over = self.width.map_or(0, |w| whole.saturating_sub(w));
+        if let Some(w) = widths.get_mut(shrinks).filter(|w| **w > 8) {
+            *w = w.saturating_sub(over).max(8);
+        }
         for row in &clean {
             let last = row.len().saturating_sub(1);
+            let mut column = 0;
             for (i, (role, t)) in row.iter().enumerate() {
-                let style = role.style();
-                let fill = if i == last { 0 } else { widths[i].saturating_sub(text::width(t)) + 2 };
-                self.out.push_str(&format!("{style}{t}{style:#}{}", " ".repeat(fill)));
+                if i == last {
+                    self.wrapped(column, *role, t);
+                    continue;
+                }
+                let t = text::truncate(t, widths[i], "…");
+                self.styled(*role, &t);
+                let fill = widths[i].saturating_sub(text::width(&t)) + 2;
+                self.out.push_str(&" ".repeat(fill));
+                column += widths[i] + 2;
             }
-            self.out.push('\n');
         }
     }
 
@@ -111,65 +152,167 @@ impl Plain {
         }
     }
 
-    /// Writes everything to stdout. A closed pipe (`| head`) is no error.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn print(self) -> io::Result<()> {
-        quiet_pipe(anstream::stdout().lock().write_all(self.out.as_bytes()))
+    /// Writes everything to stdout. A closed pipe (`| head`) is no error; anything else is said on stderr.
+    pub fn print(self) {
+        said(anstream::stdout().lock().write_all(self.out.as_bytes()));
+    }
+
+    /// Writes everything to stderr. Without stderr there is nobody left to tell.
+    pub fn complain(self) {
+        anstream::stderr().lock().write_all(self.out.as_bytes()).ok();
     }
 
     /// What would be printed, colours included.
     pub fn text(&self) -> &str {
         &self.out
     }
+
+    fn styled(&mut self, role: Role, clean: &str) {
+        let style = role.style();
+        self.out.push_str(&format!("{style}{clean}{style:#}"));
+    }
+
+    /// `text` from column `at` on, wrapped under itself; ends the line.
+    fn wrapped(&mut self, at: usize, role: Role, text: &str) {
+        let clean = visible(text);
+        let room = self.width.map(|w| w.saturating_sub(at)).filter(|room| *room >= NARROW / 2);
+        let lines = match room {
+            Some(room) => wrap(&clean, room),
+            None => vec![&*clean],
+        };
+        for (i, line) in lines.into_iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(&" ".repeat(at));
+            }
+            self.styled(role, line);
+            self.out.push('\n');
+        }
+    }
 }
 
-/// Writes raw text (JSON documents) to stdout.
+/// Breaks at spaces only: a long id, hash or command stays in one piece to be copied.
+fn wrap(text: &str, room: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let (mut from, mut end, mut used) = (0, 0, 0);
+    for word in text.split_inclusive(' ') {
+        let w = text::width(word.trim_end());
+        if used > 0 && used + w > room {
+            lines.push(text[from..end].trim_end());
+            (from, used) = (end, 0);
+        }
+        end += word.len();
+        used += text::width(word);
+    }
+    lines.push(&text[from..]);
+    lines
+}
+
+fn terminal_width(out: impl AsFd) -> Option<usize> {
+    // Fails where there is no terminal.
+    let size = rustix::termios::tcgetwinsize(out).ok()?;
+    Some(usize::from(size.ws_col)).filter(|w| *w >= NARROW)
+}
+
+/// Writes raw text (JSON documents) to stdout, as [`Plain::print`] does.
 ///
-/// # Errors
-/// The system's, but for a closed pipe.
-pub fn print_raw(text: &str) -> io::Result<()> {
-    quiet_pipe(io::stdout().lock().write_all(text.as_bytes()))
+/// Says whether anybody still reads.
+pub fn print_raw(text: &str) -> bool {
+    said(io::stdout().lock().write_all(text.as_bytes()))
 }
 
-/// Writes one line to stderr, cleaned.
+fn said(written: io::Result<()>) -> bool {
+    if let Err(e) = &written
+        && e.kind() != io::ErrorKind::BrokenPipe
+    {
+        complain(&format!("the report could not be written to stdout: {e}"));
+    }
+    written.is_ok()
+}
+
+/// Says something on stderr with the program's name before it, cleaned; further lines are hints.
 pub fn complain(text: &str) {
-    let mut err = anstream::stderr().lock();
+    let mut p = Plain::stderr();
     for (i, line) in text.lines().enumerate() {
-        let prefix = if i == 0 { "redial: " } else { "" };
-        // There is nobody left to tell when stderr is gone.
-        writeln!(err, "{prefix}{}", visible(line)).ok();
+        if i == 0 {
+            p.line(Role::Text, &format!("redial: {line}"));
+        } else {
+            p.out.push_str("  ");
+            p.wrapped(2, Role::Text, line.trim_start());
+        }
     }
-}
-
-/// Writes one line to stderr without the program's name, cleaned.
-pub fn complain_more(text: &str) {
-    writeln!(anstream::stderr().lock(), "{}", visible(text)).ok();
-}
-
-fn quiet_pipe(r: io::Result<()>) -> io::Result<()> {
-    match r {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        r => r,
-    }
+    p.complain();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn stripped(p: &Plain) -> String {
+        anstream::adapter::strip_str(p.text()).to_string()
+    }
+
+    fn wide(width: usize) -> Plain {
+        Plain { out: String::new(), width: Some(width) }
+    }
+
     #[test]
     fn columns_line_up_with_japanese_and_hostile_text() {
         let mut p = Plain::default();
-        p.table(&[
-            vec![(Role::Text, "障害報告".into()), (Role::Text, "x".into())],
-            vec![(Role::Text, "ab\u{1b}[2J".into()), (Role::Text, "y".into())],
-        ]);
-        let plain = anstream::adapter::strip_str(p.text()).to_string();
+        p.table(
+            &[
+                vec![(Role::Text, "障害報告".into()), (Role::Text, "x".into())],
+                vec![(Role::Text, "ab\u{1b}[2J".into()), (Role::Text, "y".into())],
+            ],
+            0,
+        );
+        let plain = stripped(&p);
         let lines: Vec<&str> = plain.lines().collect();
         let at = |l: &str, c: char| text::width(&l[..l.find(c).unwrap()]);
         assert_eq!(at(lines[0], 'x'), at(lines[1], 'y'));
         assert!(!p.text().contains("\u{1b}[2J"));
+    }
+
+    #[test]
+    fn values_go_on_under_themselves_on_a_terminal_and_stay_whole_in_a_pipe() {
+        let value = "one two three four five six seven eight nine ten eleven\nsecond line";
+        let mut p = wide(44);
+        p.field("why", Role::Text, value);
+        assert_eq!(
+            stripped(&p),
+            "why           one two three four five six\n              seven eight nine ten eleven\n              second line\n"
+        );
+        let mut p = Plain::default();
+        p.field("why", Role::Text, value);
+        assert_eq!(stripped(&p).lines().count(), 2);
+    }
+
+    #[test]
+    fn a_long_word_is_never_broken_and_a_long_name_gets_its_own_line() {
+        let id = "x".repeat(60);
+        let mut p = wide(50);
+        p.field("why", Role::Text, &format!("see {id} there"));
+        assert!(stripped(&p).contains(&id));
+        let mut p = wide(50);
+        p.field("a-very-long-request-id", Role::Text, "wait");
+        assert_eq!(stripped(&p), "a-very-long-request-id\n              wait\n");
+        let mut p = wide(50);
+        p.field("empty", Role::Text, "");
+        assert_eq!(stripped(&p).trim_end(), "empty");
+    }
+
+    #[test]
+    fn a_table_fits_by_cutting_the_column_that_may_be_cut() {
+        let about = "a long story about a ticket and more of it".to_owned();
+        let row = vec![
+            (Role::Text, "night-001".into()),
+            (Role::Text, about),
+            (Role::Text, "suspect duplicate, finished".into()),
+        ];
+        let mut p = wide(60);
+        p.table(std::slice::from_ref(&row), 1);
+        let text = stripped(&p);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text::width(text.trim_end()) <= 60 && text.contains('…'), "{text}");
+        assert!(text.contains("night-001") && text.contains("suspect duplicate, finished"));
     }
 }

@@ -1,8 +1,8 @@
 //! `redial record`: a transparent tap between an agent and its server. Runs before any runtime is there: a tap on
 //! stdio is plain threads, and its exit status is the server's.
 
-use super::args::RecordArgs;
 use super::plain;
+use super::recorded::RecordArgs;
 use crate::error::{Error, Result};
 use crate::record::redact::{Extra, secrets_of_environment};
 use crate::record::{Header, Recorder, Rules, http, place, stdio};

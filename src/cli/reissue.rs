@@ -4,15 +4,19 @@ use super::args::ReissueArgs;
 use super::connect::{arguments_object, check_request_id, known_tool, open};
 use super::find;
 use super::gate::{Answer, ask};
+use super::interrupt::{Interrupt, watched};
 use super::json::document;
-use super::open::{ledger_error, open_ledger};
-use super::plain::{Plain, Role, print_raw};
-use super::report::{CallJson, Done, Failure, Witness, exit_of};
+use super::open::{open_ledger, readable};
+use super::plain::{Plain, Role, complain, print_raw};
+use super::report::{CallJson, Done, Witness, clip, exit_of};
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Released, Wish};
 use crate::inspect::request::hash_matches;
-use crate::model::arguments::{Candidate, Source, from_text};
+use crate::journal::Outcome;
+use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
+use crate::model::board::count;
+use crate::recording::Recording;
 use serde::Serialize;
 use std::path::Path;
 
@@ -58,23 +62,20 @@ pub async fn run(a: ReissueArgs) -> Done {
     let candidates = candidates(&a)?;
     let endpoint = a.endpoint.required()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
-    if let Some(l) = &ledger {
-        l.read_async(|_| Ok(())).await.map_err(ledger_error)?;
-    }
-    let client = open(endpoint, &a.endpoint, a.timeout).await?;
+    readable(ledger.as_ref()).await?;
+    let interrupt = Interrupt::listen();
+    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.look_up = a.lookup.clone();
     inspector.read_only = a.read_only.read_only;
-    let done = reissue(&inspector, &a, candidates).await;
-    let done = done.map_err(|error| Failure { error, witness: Some(Witness::of(&client, None)) });
-    client.close().await;
-    done
+    watched(&client, &interrupt, &a.lookup, reissue(&inspector, &a, candidates, &interrupt)).await
 }
 
 async fn reissue(
     inspector: &Inspector,
     a: &ReissueArgs,
     candidates: Vec<Candidate>,
+    interrupt: &Interrupt,
 ) -> Result<Exit> {
     if let Some(name) = &a.tool {
         known_tool(&inspector.client()?.tools().await?, name)?;
@@ -86,64 +87,69 @@ async fn reissue(
         first_delivery: false,
     };
     let prepared = inspector.prepare(&wish).await?;
-    run_prepared(
-        inspector,
-        &prepared,
-        a.confirm.as_deref(),
-        a.timeout,
-        a.json,
-        "redial/reissue@1",
-        Some(&a.request_id),
-    )
-    .await
+    let run = Run {
+        confirm: a.confirm.as_deref(),
+        limit_s: a.timeout,
+        json: a.json,
+        schema: "redial/reissue@1",
+        id: Some(&a.request_id),
+        interrupt,
+    };
+    run_prepared(inspector, &prepared, &run).await
+}
+
+/// How a prepared call is to be released and reported.
+pub struct Run<'a> {
+    /// `--confirm`.
+    pub confirm: Option<&'a str>,
+    /// Seconds until the call counts as unknown.
+    pub limit_s: f64,
+    /// One JSON document, and no question.
+    pub json: bool,
+    /// The document's schema.
+    pub schema: &'static str,
+    /// The request, where the call has one.
+    pub id: Option<&'a str>,
+    /// The signals.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Asks what the gate asks, sends, and reports before and after. `call` with a ledger ends here too.
 pub async fn run_prepared(
     inspector: &Inspector,
     prepared: &Prepared,
-    confirm: Option<&str>,
-    limit_s: f64,
-    json: bool,
-    schema: &'static str,
-    id: Option<&str>,
+    run: &Run<'_>,
 ) -> Result<Exit> {
     let client = inspector.client()?;
-    let confirmed = match ask(prepared, confirm, json, id) {
+    let schema = run.schema;
+    let confirmed = match ask(prepared, run).await {
         Answer::Send(confirmed) => confirmed,
         Answer::Stop(error) => {
-            return Ok(stop(prepared, &error, Witness::of(client, None), json, schema, id));
+            if run.json {
+                let witness = Witness::of(client, None);
+                let call = CallJson::failed(&prepared.tool, Some(&prepared.args), &error, witness);
+                let repeat = repeat(prepared, None, run.id);
+                print_raw(&document(&Doc { schema, call, repeat }));
+            }
+            complain(&error.to_string());
+            return Ok(error.exit);
         }
     };
-    let released = inspector.release(prepared, confirmed.as_deref(), Some(limit_s)).await?;
+    let released = inspector.release(prepared, confirmed.as_deref(), Some(run.limit_s)).await?;
     let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
-    if json {
-        print_raw(&document(&Doc { schema, call, repeat: repeat(prepared, Some(&released), id) }))
-            .ok();
+    if let Some(name) = run.interrupt.seen() {
+        complain(&format!("interrupted ({name}); what became of the call:"));
+    }
+    if run.json {
+        let repeat = repeat(prepared, Some(&released), run.id);
+        print_raw(&document(&Doc { schema, call, repeat }));
     } else {
-        let mut p = Plain::default();
+        let mut p = Plain::stdout();
         call.plain(&mut p);
         after(&mut p, prepared, &released);
-        p.print().ok();
+        p.print();
     }
     Ok(exit_of(&released.call, prepared.reads_only))
-}
-
-/// The report of a call that the gate stopped.
-fn stop(
-    p: &Prepared,
-    error: &Error,
-    witness: Witness,
-    json: bool,
-    schema: &'static str,
-    id: Option<&str>,
-) -> Exit {
-    if json {
-        let call = CallJson::stopped(&p.tool, &p.args, error.what.clone(), witness);
-        print_raw(&document(&Doc { schema, call, repeat: repeat(p, None, id) })).ok();
-    }
-    super::plain::complain(&error.to_string());
-    error.exit
 }
 
 fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
@@ -162,8 +168,12 @@ fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
         effects_after: own(after),
         effects_total_before: before.effects_total,
         effects_total_after: after.effects_total,
-        verdict: after.line.verdict_words(),
-        next: after.line.finding.next.clone(),
+        verdict: if id.is_some() { after.line.verdict_words() } else { Vec::new() },
+        next: match (id, r) {
+            (Some(_), _) => after.line.finding.next.clone(),
+            (None, Some(r)) => next_without_id(r).unwrap_or_default().to_owned(),
+            (None, None) => String::new(),
+        },
         gate: GateJson {
             ask: p.decision.ask.word(),
             refused: p.decision.refused.as_ref().map(|r| r.why().to_owned()),
@@ -184,18 +194,17 @@ fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
     let (b, a) = (&prepared.before, &r.after);
     if a.facts.has_effects_table {
         let total = |x: Option<u64>| x.map_or_else(|| "?".into(), |n| n.to_string());
-        p.field(
-            "effects",
-            if a.effects() > 1 { Role::Bad } else { Role::Strong },
-            &format!(
-                "of this request {} → {}, all {} {} → {}",
+        let all = format!("{} → {}", total(b.effects_total), total(a.effects_total));
+        let words = match a.facts.request_id.as_str() {
+            "" => format!("all {} {all}", a.noun),
+            _ => format!(
+                "of this request {} → {}; all {} {all}",
                 b.effects(),
-                a.effects(),
-                a.noun,
-                total(b.effects_total),
-                total(a.effects_total)
+                count(a.effects(), &a.noun),
+                a.noun
             ),
-        );
+        };
+        p.field("effects", if a.effects() > 1 { Role::Bad } else { Role::Strong }, &words);
     }
     if let Some(replayed) = r.replayed {
         let words = if replayed {
@@ -205,13 +214,14 @@ fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
         };
         p.field("replayed", Role::Text, words);
     }
+    if a.facts.request_id.is_empty() {
+        if let Some(next) = next_without_id(r) {
+            p.field("next", Role::Strong, next);
+        }
+        return;
+    }
+    find::state(p, &a.line);
     if a.how.is_some() {
-        let state = &a.line.judged.state;
-        p.field(
-            "state",
-            super::open::state_role(state),
-            &format!("{} {}", state.glyph(), state.word()),
-        );
         p.field(
             "pairing",
             Role::Dim,
@@ -219,6 +229,13 @@ fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
         );
     }
     p.field("next", Role::Strong, &a.line.finding.next);
+}
+
+/// The next step of a call that no request_id names: no ledger can tell of it.
+fn next_without_id(r: &Released) -> Option<&'static str> {
+    (r.call.outcome() == Some(Outcome::Unknown)).then_some(
+        "look for its effect by other means before anything is repeated: it has no request_id, so no ledger tells",
+    )
 }
 
 /// What is known before anything is asked, for people.
@@ -229,14 +246,24 @@ pub fn before(p: &mut Plain, prepared: &Prepared, id: Option<&str>) {
         find::plain(p, id, &prepared.before, answer, looked.and_then(|l| l.why.as_deref()));
         p.gap();
     }
-    p.field("will send", Role::Strong, &format!("{} {}", prepared.tool, prepared.args));
-    p.field("arguments", Role::Text, &prepared.source.words());
-    p.field("hash", Role::Text, &prepared.before.hash.how);
+    p.field("will send", Role::Strong, &clip(&format!("{} {}", prepared.tool, prepared.args)));
+    p.field(
+        "arguments",
+        Role::Text,
+        &format!("{}; hash: {}", prepared.source.words(), prepared.before.hash.how),
+    );
 }
 
 fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     let given = |args: String, source: Source, from: &str| -> Result<Vec<Candidate>> {
         arguments_object(&args, from)?;
+        if with_request_id(&args, &a.request_id).is_none() {
+            return Err(Error::usage(format!(
+                "the arguments hold another request_id than {}; nothing was sent",
+                a.request_id
+            ))
+            .hint("a repeat keeps the request_id; a new one would be a new request"));
+        }
         Ok(vec![Candidate { args, tool: None, source }])
     };
     if let Some(args) = &a.args {
@@ -245,6 +272,19 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     if let Some(path) = &a.args_file {
         let name = path.display().to_string();
         return given(read(path)?, Source::File(name.clone()), &name);
+    }
+    if let Some(named) = &a.recording {
+        let r = Recording::open(named)?;
+        let found = r.candidates(&a.request_id, &a.lookup);
+        if found.is_empty() {
+            return Err(Error::usage(format!(
+                "no call with request_id {} is in the recording {}; nothing was sent",
+                a.request_id,
+                r.path().display()
+            ))
+            .hint("`redial show FILE` lists what is in it"));
+        }
+        return Ok(found);
     }
     let mut found = Vec::new();
     for path in &a.args_from {

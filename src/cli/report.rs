@@ -1,6 +1,7 @@
 //! What every command that touched an endpoint reports: the call with its outcome, and the witnesses around
 //! it (how the process ended, its last stderr lines, its noise).
 
+use super::failure::ErrorJson;
 use super::json::raw_value;
 use super::plain::{Plain, Role};
 use crate::client::Client;
@@ -60,13 +61,13 @@ impl Witness {
         if let Some(words) = &self.exit_words {
             p.field("server", Role::Bad, &format!("its process ended: {words}"));
         }
-        p.tail("server's last stderr lines", &self.stderr);
-        p.tail("on stdout, not JSON-RPC", &self.noise);
+        p.tail("server's last stderr lines:", &self.stderr);
+        p.tail("its stdout that is not JSON-RPC:", &self.noise);
     }
 }
 
 /// One call and what became of it (design: "call, reissue, a batch line").
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Default)]
 pub struct CallJson {
     pub tool: String,
     pub args: Option<Box<RawValue>>,
@@ -104,21 +105,19 @@ impl CallJson {
         }
     }
 
-    /// A call that was never made, because something stopped it.
-    pub fn stopped(tool: &str, args: &str, why: String, witness: Witness) -> CallJson {
+    /// A call that was never made, because something stopped it; or, by the error's exit status, one of which
+    /// nobody can say what became of it.
+    pub fn failed(tool: &str, args: Option<&str>, error: &Error, witness: Witness) -> CallJson {
+        let left = error.exit == Exit::Unknown;
         CallJson {
             tool: tool.to_owned(),
-            args: raw_value(args),
-            outcome: Outcome::NotSent.word(),
-            why,
-            answer_status: None,
-            sent: 0,
-            rounds: 0,
-            late: false,
-            result: None,
-            error: None,
+            args: args.and_then(raw_value),
+            outcome: if left { Outcome::Unknown } else { Outcome::NotSent }.word(),
+            why: error.what.clone(),
+            sent: u32::from(left),
+            error: ErrorJson::raw(error),
             witness,
-            elapsed_ms: 0,
+            ..CallJson::default()
         }
     }
 
@@ -129,28 +128,49 @@ impl CallJson {
             ("ok" | "unknown", _) => Role::Warn,
             _ => Role::Bad,
         };
-        p.field("outcome", role, &format!("{}: {}", self.outcome.replace('_', " "), self.why));
+        let outcome = match self.answer_status {
+            Some("in_progress") => "ok, in progress".to_owned(),
+            Some("unknown") => "ok, but it does not say that it is done".to_owned(),
+            _ => self.outcome.replace('_', " "),
+        };
+        p.field("outcome", role, &format!("{outcome}: {}", self.why));
         if let Some(result) = &self.result {
             let text = answer_text(result.get());
             let shown = if text.is_empty() { result.get().to_owned() } else { text };
-            p.field("answer", Role::Text, &clip(&shown));
+            // What a tool said when it failed stands in the outcome already.
+            if !self.why.ends_with(shown.trim()) {
+                p.field("answer", Role::Text, &clip(&shown));
+            }
         }
         if let Some(error) = &self.error {
             p.field("error", Role::Text, &clip(error.get()));
         }
-        p.field("took", Role::Dim, &span(self.elapsed_ms as f64 / 1000.0));
-        if role != Role::Good {
+        let took = match self.elapsed_ms {
+            ms @ 0..1000 => format!("{ms} ms"),
+            ms => span(ms as f64 / 1000.0),
+        };
+        p.field("took", Role::Dim, &took);
+        if matches!(self.outcome, "unknown" | "not_sent" | "refused") {
             self.witness.plain(p);
+        } else if role != Role::Good {
+            p.tail("server's last stderr lines:", &self.witness.stderr);
         }
     }
 }
 
-/// A result for people is no dump: 40 lines of at most 4,000 characters; `--json` has all of it.
-fn clip(text: &str) -> String {
-    let mut lines: Vec<String> =
-        text.lines().take(40).map(|l| l.chars().take(4000).collect()).collect();
-    if text.lines().nth(40).is_some() {
-        lines.push("… (more; --json has all of it)".into());
+/// A value for people is no dump: 40 lines of at most 4,000 characters; `--json` has all of it.
+pub fn clip(text: &str) -> String {
+    const LINES: usize = 40;
+    const CHARS: usize = 4_000;
+    let mut more = text.lines().nth(LINES).is_some();
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines().take(LINES) {
+        let end = line.char_indices().nth(CHARS).map(|(at, _)| at);
+        more |= end.is_some();
+        lines.push(line[..end.unwrap_or(line.len())].to_owned());
+    }
+    if more {
+        lines.push(format!("… ({} bytes in all; --json has all of it)", text.len()));
     }
     lines.join("\n")
 }

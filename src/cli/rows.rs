@@ -1,13 +1,18 @@
 //! `redial rows`: the ledger's requests, newest first, judged.
 
 use super::args::RowsArgs;
-use super::json::{document, raw_value};
-use super::open::{ledger_error, ledger_remarks, open_ledger, state_role, verdict_role};
-use super::plain::{Cell, Plain, Role, print_raw};
+use super::failure::ErrorJson;
+use super::json::{document, line, raw_value};
+use super::open::{
+    ledger_error, ledger_remarks, open_ledger, remarks_plain, state_role, verdict_role,
+};
+use super::plain::{Cell, Plain, Role, complain, print_raw};
 use super::report::Done;
 use crate::error::{Error, Exit};
 use crate::inspect::Inspector;
-use crate::judge::State;
+use crate::inspect::list::Judging;
+use crate::judge::{State, Verdict};
+use crate::ledger::Ledger;
 use crate::model::Line;
 use crate::text::truncate;
 use crate::time::{Time, span};
@@ -19,16 +24,19 @@ use std::collections::BTreeMap;
 const WINDOW: usize = 2_000;
 /// Rows shown to people unless they ask for more.
 const SHOWN: usize = 1_000;
+/// Next steps told to people.
+const STEPS: usize = 10;
+/// Bytes of JSON written at once.
+const CHUNK: usize = 64 << 10;
 
 #[derive(Serialize)]
-struct Doc {
+struct Head {
     schema: &'static str,
     counts: BTreeMap<String, u64>,
     effects: Option<u64>,
     suspect_pairs: u64,
     duplicates: u64,
     remarks: Vec<String>,
-    rows: Vec<RowJson>,
 }
 
 /// One row as JSON; `find` shows the same.
@@ -79,76 +87,142 @@ pub async fn run(a: RowsArgs) -> Done {
             .hint("name the server's SQLite file: --ledger FILE")
             .into());
     };
-    let inspector = Inspector::new(Some(ledger), None, rules);
-    let overview = inspector.overview().await.map_err(ledger_error)?;
+    let inspector = Inspector::new(Some(ledger.clone()), None, rules);
+    let overview = inspector.overview(|| async {}).await.map_err(ledger_error)?;
     let judging = inspector.judging(overview).await;
-    let now = Time::now();
-    let limit = a.limit.unwrap_or(if a.json { usize::MAX } else { SHOWN });
-    let (lines, more) = gather(&inspector, &judging, &a.state, limit, now).await?;
-    let counts = inspector.counts(&judging, now);
-    let remarks = ledger_remarks(judging.overview.how.as_ref());
-    if a.json {
-        let doc = Doc {
-            schema: "redial/rows@1",
-            counts: counts.states.iter().map(|(s, n)| (s.word().to_owned(), *n)).collect(),
-            effects: counts.effects,
-            suspect_pairs: counts.suspect_pairs,
-            duplicates: counts.duplicates,
-            remarks,
-            rows: lines.iter().map(|l| RowJson::new(l, now)).collect(),
-        };
-        print_raw(&document(&doc)).ok();
-        return Ok(Exit::Good);
-    }
-    let mut p = Plain::default();
-    p.line(Role::Strong, &counts.headline());
-    for r in &remarks {
-        p.line(Role::Warn, r);
-    }
-    if lines.is_empty() {
-        p.line(
-            Role::Dim,
-            if a.state.is_empty() {
-                "the ledger has no requests yet"
-            } else {
-                "no row is in that state"
-            },
-        );
-    } else {
-        p.gap();
+    let windows = Windows { ledger, inspector, judging, now: Time::now() };
+    if a.json { json(&a, &windows).await } else { plain(&a, &windows).await }
+}
+
+async fn json(a: &RowsArgs, windows: &Windows) -> Done {
+    let counts = windows.inspector.counts(&windows.judging, windows.now);
+    let head = document(&Head {
+        schema: "redial/rows@1",
+        counts: counts.states.iter().map(|(s, n)| (s.word().to_owned(), *n)).collect(),
+        effects: counts.effects,
+        suspect_pairs: counts.suspect_pairs,
+        duplicates: counts.duplicates,
+        remarks: ledger_remarks(windows.judging.overview.how.as_ref()),
+    });
+    // Row by row: a ledger of a million rows is not held in memory to be written down.
+    let mut out = format!("{},\n  \"rows\": [", head.trim_end().trim_end_matches('}').trim_end());
+    let mut first = true;
+    let done = windows
+        .each(&a.state, a.limit.unwrap_or(usize::MAX), |line| {
+            out.push_str(if first { "\n    " } else { ",\n    " });
+            first = false;
+            let row = document(&RowJson::new(&line, windows.now));
+            out.push_str(&row.trim_end().replace('\n', "\n    "));
+            out.len() < CHUNK || print_raw(&std::mem::take(&mut out))
+        })
+        .await;
+    out.push_str(if first { "]" } else { "\n  ]" });
+    let exit = match done {
+        Ok(_) => Exit::Good,
+        // The document is begun: it says itself that it is not whole.
+        Err(e) => {
+            complain(&e.to_string());
+            out.push_str(",\n  \"error\": ");
+            out.push_str(line(&ErrorJson::of(&e)).trim_end());
+            e.exit
+        }
+    };
+    out.push_str("\n}\n");
+    print_raw(&out);
+    Ok(exit)
+}
+
+async fn plain(a: &RowsArgs, windows: &Windows) -> Done {
+    let mut lines = Vec::new();
+    let more = windows
+        .each(&a.state, a.limit.unwrap_or(SHOWN), |line| {
+            lines.push(line);
+            true
+        })
+        .await?;
+    let (judging, now) = (&windows.judging, windows.now);
+    let mut p = Plain::stdout();
+    p.line(Role::Strong, &windows.inspector.counts(judging, now).headline());
+    remarks_plain(&mut p, judging.overview.how.as_ref());
+    p.gap();
+    if !lines.is_empty() {
         table(&mut p, &lines, now);
+    } else if judging.overview.rows == 0 {
+        p.line(Role::Dim, "the ledger has no requests yet");
+    } else if a.state.is_empty() {
+        p.line(Role::Dim, "no row is shown (--limit 0)");
+    } else {
+        p.line(Role::Dim, &format!("no row is in the state {}", a.state.join(" or ")));
     }
     if more {
-        p.line(Role::Dim, &format!("… more; the newest {} are shown (--limit N)", lines.len()));
+        p.line(
+            Role::Dim,
+            &format!("… and older ones: the newest {} are shown (--limit N)", lines.len()),
+        );
     }
-    p.print().ok();
+    steps(&mut p, &lines);
+    p.print();
     Ok(Exit::Good)
 }
 
-/// Judged lines in the wanted states, newest first, at most `limit`; and whether there are more.
-async fn gather(
-    inspector: &Inspector,
-    judging: &crate::inspect::list::Judging,
-    states: &[String],
-    limit: usize,
+/// What can be done about the rows that are not simply finished.
+fn steps(p: &mut Plain, lines: &[Line]) {
+    let open = |l: &&Line| l.finding.verdicts.first() != Some(&Verdict::Finished);
+    let (open, rest): (Vec<&Line>, usize) = {
+        let all = lines.iter().filter(open).count();
+        (lines.iter().filter(open).take(STEPS).collect(), all.saturating_sub(STEPS))
+    };
+    if open.is_empty() {
+        return;
+    }
+    p.gap();
+    p.line(Role::Strong, "what to do (redial find REQUEST_ID tells why):");
+    for l in open {
+        p.field(&l.row.request_id, Role::Text, &l.finding.next);
+    }
+    if rest > 0 {
+        p.line(Role::Dim, &format!("… and {rest} more"));
+    }
+}
+
+/// The ledger's rows, judged, a window at a time.
+struct Windows {
+    ledger: Ledger,
+    inspector: Inspector,
+    judging: Judging,
     now: Time,
-) -> Result<(Vec<Line>, bool), Error> {
-    let Some(ledger) = &inspector.ledger else { return Ok((Vec::new(), false)) };
-    let wanted =
-        |s: &State| states.is_empty() || states.iter().any(|w| w.eq_ignore_ascii_case(s.word()));
-    let (mut lines, mut before) = (Vec::new(), None);
-    loop {
-        let rows =
-            ledger.read_async(move |r| r.newest(before, WINDOW)).await.map_err(ledger_error)?;
-        let Some(last) = rows.last() else { return Ok((lines, false)) };
-        before = Some(last.rowid);
-        for line in
-            inspector.lines(&rows, judging, now).into_iter().filter(|l| wanted(&l.judged.state))
-        {
-            if lines.len() >= limit {
-                return Ok((lines, true));
+}
+
+impl Windows {
+    /// Hands over judged lines in the wanted states, newest first, at most `limit`, until `take` has enough; says
+    /// whether there are more.
+    async fn each(
+        &self,
+        states: &[String],
+        limit: usize,
+        mut take: impl FnMut(Line) -> bool,
+    ) -> Result<bool, Error> {
+        let wanted = |s: &State| {
+            states.is_empty() || states.iter().any(|w| w.eq_ignore_ascii_case(s.word()))
+        };
+        let (mut taken, mut before) = (0, None);
+        // One more than is wanted tells whether there are more.
+        let window = if states.is_empty() { limit.saturating_add(1).min(WINDOW) } else { WINDOW };
+        loop {
+            let read = self.ledger.read_async(move |r| r.newest(before, window)).await;
+            let rows = read.map_err(ledger_error)?;
+            let Some(last) = rows.last() else { return Ok(false) };
+            before = Some(last.rowid);
+            let lines = self.inspector.lines(&rows, &self.judging, self.now);
+            for line in lines.into_iter().filter(|l| wanted(&l.judged.state)) {
+                if taken >= limit {
+                    return Ok(true);
+                }
+                taken += 1;
+                if !take(line) {
+                    return Ok(true);
+                }
             }
-            lines.push(line);
         }
     }
 }
@@ -174,5 +248,5 @@ pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
             (role_of_verdict, words.join(", ")),
         ]);
     }
-    p.table(&rows);
+    p.table(&rows, 3);
 }

@@ -2,6 +2,7 @@
 
 use super::args::ToolsArgs;
 use super::connect::open;
+use super::interrupt::{Interrupt, watched};
 use super::json::{document, raw_value};
 use super::plain::{Cell, Plain, Role, print_raw};
 use super::report::Done;
@@ -37,17 +38,19 @@ struct ToolJson {
 }
 
 pub async fn run(a: ToolsArgs) -> Done {
-    let client = open(a.endpoint.required()?, &a.endpoint, 60.0).await?;
-    let done = match client.tools().await {
-        Ok(_) => {
-            let (doc, p) = client.journal().read(|s| (report(s), plain(s)));
-            if a.json { print_raw(&document(&doc)) } else { p.print() }.ok();
-            Ok(Exit::Good)
+    let endpoint = a.endpoint.required()?;
+    let interrupt = Interrupt::listen();
+    let client = open(endpoint, &a.endpoint, 60.0, &interrupt).await?;
+    let work = async {
+        client.tools().await?;
+        if a.json {
+            print_raw(&document(&client.journal().read(report)));
+        } else {
+            client.journal().read(plain).print();
         }
-        Err(e) => Err(e.into()),
+        Ok(Exit::Good)
     };
-    client.close().await;
-    done
+    watched(&client, &interrupt, "", work).await
 }
 
 fn report(s: &Session) -> Doc {
@@ -77,7 +80,7 @@ fn report(s: &Session) -> Doc {
 }
 
 fn plain(s: &Session) -> Plain {
-    let mut p = Plain::default();
+    let mut p = Plain::stdout();
     let server = s.server.clone().unwrap_or_default();
     let protocol = s.protocol.as_deref().unwrap_or("unknown");
     p.line(Role::Strong, &format!("{} {} · protocol {protocol}", server.name, server.version));
@@ -105,7 +108,7 @@ fn plain(s: &Session) -> Plain {
         ]);
     }
     if !s.tools.tools.is_empty() {
-        p.table(&rows);
+        p.table(&rows, 1);
     }
     for d in &s.tools.dropped {
         p.line(Role::Warn, &format!("dropped: {d}"));

@@ -1,11 +1,15 @@
 //! One generation of an endpoint: ids, waiting answers, and the way frames go out and come in.
 //!
-//! Both transports share this. Nothing here decides when to connect or what to ask.
+//! Both transports share this. Nothing here decides when to connect or what to ask, and nothing here waits:
+//! it is called by the readers.
 
 use super::driver::LinkEvent;
-use super::{http, modern, stdio};
-use crate::journal::event::Purpose;
+use super::modern::{self, Header};
+use super::offer::Offer;
+use super::{http, stdio};
+use crate::journal::event::{Note, Purpose};
 use crate::journal::{Journal, Kind};
+use crate::json::raw;
 use crate::wire::frame::{self, Frame};
 use crate::wire::id::Id;
 use bytes::Bytes;
@@ -14,15 +18,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
-/// What came of a request that is no `tools/call`.
+/// What came of a request.
 #[derive(Debug)]
 pub(super) enum Reply {
     /// The answer, as received.
     Frame(Bytes),
     /// HTTP only: a status without a usable answer.
-    Status { status: u16, body: Bytes, www_authenticate: Option<String> },
+    Status { status: u16, body: Bytes, www_authenticate: Option<String>, location: Option<String> },
     /// HTTP only: the exchange ended without an answer. `connected: false` proves that nothing was sent.
-    Gone { why: String, connected: bool },
+    Gone { why: String },
     /// The whole generation is over; why.
     Over(String),
 }
@@ -46,15 +50,37 @@ pub(super) enum Transport {
     Http(Box<http::Target>),
 }
 
+/// A request to send.
+pub(super) struct Ask<'a> {
+    pub method: &'a str,
+    pub params: Option<&'a str>,
+    pub purpose: Purpose,
+    /// 2026-07-28 on top, whatever the agreed protocol is (probes).
+    pub modern: bool,
+    /// With a progress token, which is the request's own id.
+    pub progress: bool,
+    /// Further headers, used on HTTP.
+    pub headers: Vec<Header>,
+}
+
+impl<'a> Ask<'a> {
+    pub fn new(method: &'a str, params: Option<&'a str>, purpose: Purpose) -> Ask<'a> {
+        Ask { method, params, purpose, modern: false, progress: false, headers: Vec::new() }
+    }
+}
+
 pub(super) struct Conn {
     pub journal: Journal,
     pub generation: u32,
     pub transport: Transport,
     pub events: mpsc::UnboundedSender<LinkEvent>,
+    pub offer: Arc<Offer>,
     numbers: Arc<Numbers>,
     protocol: OnceLock<Protocol>,
     waiters: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
     over: AtomicBool,
+    heard: AtomicBool,
+    tools_changed: AtomicBool,
 }
 
 impl Conn {
@@ -63,6 +89,7 @@ impl Conn {
         generation: u32,
         transport: Transport,
         events: mpsc::UnboundedSender<LinkEvent>,
+        offer: Arc<Offer>,
         numbers: Arc<Numbers>,
     ) -> Arc<Conn> {
         Arc::new(Conn {
@@ -70,16 +97,24 @@ impl Conn {
             generation,
             transport,
             events,
+            offer,
             numbers,
             protocol: OnceLock::new(),
             waiters: Mutex::default(),
             over: AtomicBool::new(false),
+            heard: AtomicBool::new(false),
+            tools_changed: AtomicBool::new(false),
         })
     }
 
     /// Appends to the journal on this generation.
     pub fn log(&self, kind: Kind) -> u64 {
         self.journal.append(self.generation, kind)
+    }
+
+    /// A line for people.
+    pub fn note(&self, text: String) {
+        self.log(Kind::Note(Note::Text(text)));
     }
 
     /// The protocol in force, once agreed.
@@ -91,6 +126,10 @@ impl Conn {
         self.protocol().is_some_and(|p| p.modern)
     }
 
+    pub fn is_http(&self) -> bool {
+        matches!(self.transport, Transport::Http(_))
+    }
+
     /// Settles the protocol and says so in the journal. The first word stays.
     pub fn agree(&self, protocol: Protocol) {
         let version = protocol.version.clone();
@@ -99,25 +138,26 @@ impl Conn {
         }
     }
 
-    /// Sends a request under a fresh id and hands back its place in the journal and the coming answer.
-    /// `modern` puts the 2026-07-28 `_meta` in whatever the agreed protocol is (probes).
-    pub fn request(
-        self: &Arc<Conn>,
-        method: &str,
-        params: Option<&str>,
-        purpose: Purpose,
-        modern: bool,
-    ) -> (u64, oneshot::Receiver<Reply>) {
+    /// Sends a request under a fresh id; hands back its place in the journal and the coming answer.
+    pub fn ask(self: &Arc<Conn>, ask: Ask<'_>) -> (u64, oneshot::Receiver<Reply>) {
         let id = Id::from(self.numbers.ids.fetch_add(1, Ordering::Relaxed) + 1);
-        let modern = modern || self.is_modern();
-        let with_meta = modern.then(|| modern::with_meta(params));
-        let params = with_meta.as_deref().or(params);
-        let text = frame::request(&id, method, params);
+        let modern = ask.modern || self.is_modern();
+        let token = ask.progress.then_some(&id);
+        let dressed = match (modern, token) {
+            (true, _) => Some(modern::with_meta(ask.params, &self.offer.capabilities(true), token)),
+            (false, Some(t)) => Some(modern::with_token(ask.params, t)),
+            (false, None) => None,
+        };
+        let params = dressed.as_deref().or(ask.params);
+        let text = frame::request(&id, ask.method, params);
         let (tx, rx) = oneshot::channel();
         self.waiters().insert(id.clone(), tx);
-        let headers =
-            if modern { modern::headers(method, params) } else { self.legacy_headers(method) };
-        let seq = self.send(text, Some(id), purpose, headers, None);
+        let mut headers = ask.headers;
+        headers.extend(match modern {
+            true => modern::headers(ask.method, params),
+            false => self.legacy_headers(ask.method),
+        });
+        let seq = self.send(text, Some(id), ask.purpose, headers, None);
         (seq, rx)
     }
 
@@ -129,21 +169,24 @@ impl Conn {
         params: Option<&str>,
         purpose: Purpose,
     ) -> oneshot::Receiver<()> {
-        let with_meta = self.is_modern().then(|| modern::with_meta(params));
-        let params = with_meta.as_deref().or(params);
-        let headers = if self.is_modern() {
-            modern::headers(method, params)
-        } else {
-            self.legacy_headers(method)
+        let modern = self.is_modern();
+        let dressed =
+            modern.then(|| modern::with_meta(params, &self.offer.capabilities(true), None));
+        let params = dressed.as_deref().or(params);
+        let headers = match modern {
+            true => modern::headers(method, params),
+            false => self.legacy_headers(method),
         };
         let (done, delivered) = oneshot::channel();
         self.send(frame::notification(method, params), None, purpose, headers, Some(done));
         delivered
     }
 
-    fn legacy_headers(&self, method: &str) -> Vec<(&'static str, String)> {
+    fn legacy_headers(&self, method: &str) -> Vec<Header> {
         match self.protocol() {
-            Some(p) if method != "initialize" => vec![("mcp-protocol-version", p.version.clone())],
+            Some(p) if method != "initialize" => {
+                vec![("mcp-protocol-version".into(), p.version.clone())]
+            }
             _ => Vec::new(),
         }
     }
@@ -153,7 +196,7 @@ impl Conn {
         text: String,
         id: Option<Id>,
         purpose: Purpose,
-        headers: Vec<(&'static str, String)>,
+        headers: Vec<Header>,
         done: Option<oneshot::Sender<()>>,
     ) -> u64 {
         let raw = Bytes::from(text);
@@ -164,7 +207,7 @@ impl Conn {
                 seq
             }
             Transport::Http(target) => {
-                let exchange = self.numbers.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
+                let exchange = self.next_exchange();
                 let seq =
                     self.log(Kind::Sent { raw: raw.clone(), exchange: Some(exchange), purpose });
                 target.post(self.clone(), http::Post { exchange, id, raw, headers, _done: done });
@@ -173,20 +216,58 @@ impl Conn {
         }
     }
 
+    /// A number for an HTTP exchange.
+    pub fn next_exchange(&self) -> u64 {
+        self.numbers.exchanges.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A JSON-RPC text under a status that is not 2xx: kept, but it is its exchange that answers.
+    pub fn record(&self, raw: &Bytes, exchange: u64) -> bool {
+        let is_rpc = Frame::parse(&String::from_utf8_lossy(raw)) != Frame::NotRpc;
+        if is_rpc {
+            self.log(Kind::Received { raw: raw.clone(), exchange: Some(exchange) });
+        }
+        is_rpc
+    }
+
     /// One JSON-RPC text came in: journal first, then whoever waits for it. `false` when it is none.
     pub fn incoming(self: &Arc<Conn>, raw: Bytes, exchange: Option<u64>) -> bool {
-        let text = String::from_utf8_lossy(&raw).into_owned();
+        let text = String::from_utf8_lossy(&raw);
         let frame = Frame::parse(&text);
         if frame == Frame::NotRpc {
             return false;
         }
+        self.heard.store(true, Ordering::Relaxed);
+        // 2025-03-26 alone has batches, and a receiver must take them.
+        if matches!(frame, Frame::Malformed { id: None, .. })
+            && self.protocol().is_some_and(|p| p.version == "2025-03-26")
+            && let Some(items) = raw::items(text.trim())
+        {
+            for item in items {
+                self.incoming(Bytes::copy_from_slice(item.as_bytes()), exchange);
+            }
+            return true;
+        }
         self.log(Kind::Received { raw: raw.clone(), exchange });
         match frame {
             Frame::Response { id: Some(id), .. } | Frame::Malformed { id: Some(id), .. } => {
-                self.resolve(&id, Reply::Frame(raw));
+                self.resolve(&id, Reply::Frame(raw.clone()));
             }
-            Frame::Request { id, method, .. } => self.asked(&id, &method),
-            Frame::Notification { method, .. } if method == "notifications/tools/list_changed" => {
+            Frame::Malformed { id: None, .. } => {
+                for item in raw::items(text.trim()).unwrap_or_default() {
+                    if let Frame::Response { id: Some(id), .. } = Frame::parse(item) {
+                        self.resolve(&id, Reply::Frame(raw.clone()));
+                    }
+                }
+            }
+            Frame::Request { id, method, params } => {
+                self.asked(&id, &method, params.unwrap_or("{}"));
+            }
+            // A storm of them is one event until the list is read again.
+            Frame::Notification { method, .. }
+                if method == "notifications/tools/list_changed"
+                    && !self.tools_changed.swap(true, Ordering::SeqCst) =>
+            {
                 self.events.send(LinkEvent::ToolsChanged { generation: self.generation }).ok();
             }
             _ => {}
@@ -194,29 +275,66 @@ impl Conn {
         true
     }
 
-    /// The server asks us. `ping` is answered; everything else was not advertised and is refused at once, so
-    /// that no server waits for us (field log, row 74).
-    fn asked(self: &Arc<Conn>, id: &Id, method: &str) {
-        let text = match method {
-            "ping" => frame::result(id, "{}"),
-            _ => frame::error(id, -32601, &format!("redial does not offer {method}")),
-        };
-        let headers = self.legacy_headers(method);
-        self.send(text, None, Purpose::Reply, headers, None);
+    /// The list is about to be read: a change from here on is a new one.
+    pub fn reading_tools(&self) {
+        self.tools_changed.store(false, Ordering::SeqCst);
+    }
+
+    /// The server asks us. `ping` is answered, what was advertised is answered in its own time, and everything
+    /// else is refused at once, so that no server waits for us (field log, row 74).
+    fn asked(self: &Arc<Conn>, id: &Id, method: &str, params: &str) {
+        if self.is_modern() {
+            // 2026-07-28 has no requests to a client, and a client must not send answers.
+            return self.note(format!(
+                "the server asked for {method}, which {} does not allow; not answered",
+                modern::MODERN
+            ));
+        }
+        if method == "ping" {
+            return self.reply(method, frame::result(id, "{}"));
+        }
+        if !self.offer.offers(method) {
+            self.note(format!("the server asked for {method}: refused, it was not offered"));
+            let words = format!("redial does not offer {method}");
+            return self.reply(method, frame::error(id, -32601, &words));
+        }
+        let (conn, id) = (self.clone(), id.clone());
+        let (method, params) = (method.to_owned(), params.to_owned());
+        tokio::spawn(async move {
+            let text = match conn.offer.answer(&method, &params, None).await {
+                Ok(result) => frame::result(&id, &result),
+                Err((code, words)) => frame::error(&id, code, &words),
+            };
+            conn.reply(&method, text);
+        });
+    }
+
+    fn reply(self: &Arc<Conn>, method: &str, text: String) {
+        if !self.is_over() {
+            let headers = self.legacy_headers(method);
+            self.send(text, None, Purpose::Reply, headers, None);
+        }
     }
 
     /// Hands `reply` to whoever waits for `id`.
     pub fn resolve(&self, id: &Id, reply: Reply) {
-        if let Some(waiter) = self.waiters().remove(id) {
+        let waiter = self.waiters().remove(id);
+        if let Some(waiter) = waiter {
             // A receiver that went away gave up waiting; the journal has the answer all the same.
             waiter.send(reply).ok();
         }
     }
 
+    /// Whether `id` was neither answered nor given up by the link.
+    pub fn is_waiting(&self, id: &Id) -> bool {
+        self.waiters().contains_key(id)
+    }
+
     /// The generation is over: nobody waits for it any more.
     pub fn end(&self, why: &str) {
         self.over.store(true, Ordering::SeqCst);
-        for (_, waiter) in self.waiters().drain() {
+        let waiters: Vec<_> = self.waiters().drain().collect();
+        for (_, waiter) in waiters {
             waiter.send(Reply::Over(why.to_owned())).ok();
         }
     }
@@ -229,6 +347,11 @@ impl Conn {
     /// Whether the generation is over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::SeqCst)
+    }
+
+    /// Whether any JSON-RPC ever came in.
+    pub fn has_heard(&self) -> bool {
+        self.heard.load(Ordering::Relaxed)
     }
 
     fn waiters(&self) -> std::sync::MutexGuard<'_, HashMap<Id, oneshot::Sender<Reply>>> {

@@ -3,17 +3,16 @@
 //! The verdict never hangs on one error code; an outage or a refusal of credentials is no verdict. Every
 //! frame sent here is marked as a probe or as part of the handshake.
 
-use super::conn::{Conn, Protocol, Reply};
-use super::http::status_words;
+use super::conn::{Ask, Conn, Protocol};
+use super::http::listen;
 use super::modern::{LEGACY, MODERN, client_info};
+use super::reading::{Reading, read, spell, versions};
 use super::{Endpoint, Era};
 use crate::journal::event::Purpose;
 use crate::json::raw;
-use crate::wire::frame::{Answer, Frame};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// Why a handshake did not end well.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +21,10 @@ pub(super) enum Failure {
     Outage(String),
     /// Trying again can't help: credentials, no common version, not MCP.
     Final(String),
-    /// The process ended; `probing` says that the probe may have killed it.
-    Ended { why: String, probing: bool },
+    /// The process ended; `probed` says that it had seen a probe, which may have killed it.
+    Ended { why: String, probed: bool },
+    /// The process lives and is of no use since the probe.
+    Poisoned(String),
 }
 
 /// What the driver knows before it begins.
@@ -32,139 +33,206 @@ pub(super) struct Plan {
     /// What an earlier generation of this endpoint turned out to be.
     pub known_modern: Option<bool>,
     pub probe_limit: Duration,
+    pub start_limit: Duration,
 }
 
 /// Runs the handshake; on success the connection has answered a real request.
 pub(super) async fn run(conn: &Arc<Conn>, plan: &Plan) -> Result<(), Failure> {
     let modern = match (plan.era, plan.known_modern) {
-        (Era::Legacy, _) | (Era::Auto, Some(false)) => false,
+        (Era::Legacy, _) | (Era::Auto, Some(false)) => {
+            open_legacy(conn, plan, None).await?;
+            conn.is_modern()
+        }
         (Era::Modern, _) => {
-            match probe(conn, plan.probe_limit.max(Duration::from_secs(30))).await? {
+            let limit = plan.probe_limit.max(Duration::from_secs(30));
+            match probe(conn, limit).await? {
                 Probe::Modern => true,
-                Probe::Legacy(why) => {
-                    return Err(Failure::Final(format!(
-                        "the server does not speak {MODERN}: {why}"
-                    )));
+                Probe::Legacy { why, .. } => {
+                    let words = format!("the server does not speak {MODERN}: {why}");
+                    return Err(Failure::Final(words));
                 }
             }
         }
-        (Era::Auto, _) => matches!(probe(conn, plan.probe_limit).await?, Probe::Modern),
+        (Era::Auto, _) => match probe(conn, plan.probe_limit).await? {
+            Probe::Modern => true,
+            Probe::Legacy { silent, .. } => {
+                open_legacy(conn, plan, Some(silent)).await?;
+                conn.is_modern()
+            }
+        },
     };
     if modern {
         conn.agree(Protocol { version: MODERN.to_owned(), modern: true });
-    } else {
-        initialize(conn).await?;
     }
     list_tools(conn).await
 }
 
 enum Probe {
     Modern,
-    Legacy(String),
+    Legacy { why: String, silent: bool },
 }
 
 async fn probe(conn: &Arc<Conn>, limit: Duration) -> Result<Probe, Failure> {
+    let legacy = |why: String| Ok(Probe::Legacy { why, silent: false });
     for _ in 0..2 {
-        let (_, reply) = conn.request("server/discover", None, Purpose::Probe, true);
+        let ask = Ask { modern: true, ..Ask::new("server/discover", None, Purpose::Probe) };
+        let (_, reply) = conn.ask(ask);
         let reply = match tokio::time::timeout(limit, reply).await {
             Err(_) => {
-                return Ok(Probe::Legacy(format!(
-                    "no answer to server/discover within {} s",
-                    limit.as_secs_f64()
-                )));
+                let why = format!("no answer to server/discover within {} s", limit.as_secs_f64());
+                return Ok(Probe::Legacy { why, silent: true });
             }
-            Ok(reply) => received(reply, true)?,
+            Ok(reply) => read(reply, true)?,
         };
-        match reading(&reply)? {
+        match reply {
             Reading::Result(r) => {
-                let versions =
-                    raw::get(&r, "supportedVersions").and_then(raw::items).unwrap_or_default();
-                let speaks = versions.iter().filter_map(|v| raw::as_str(v)).any(|v| v == MODERN);
-                return Ok(if speaks {
-                    Probe::Modern
-                } else {
-                    Probe::Legacy(format!("it offers {}", list(&versions)))
-                });
+                let offered = versions(raw::get(&r, "supportedVersions"));
+                if offered.iter().any(|v| v == MODERN) {
+                    return Ok(Probe::Modern);
+                }
+                return legacy(format!("it offers {}", spell(&offered)));
             }
-            Reading::Error { code: Some(-32022), data, message } => {
-                let supported: Vec<String> = raw::get(&data, "supported")
-                    .and_then(raw::items)
-                    .unwrap_or_default()
-                    .iter()
-                    .filter_map(|v| raw::as_str(v))
-                    .collect();
-                if supported.iter().any(|v| v == MODERN) {
+            Reading::Error { code: Some(-32022), data, message, .. } => {
+                let offered = versions(raw::get(&data, "supported"));
+                if offered.iter().any(|v| v == MODERN) {
                     continue; // It names our version and refused it: once more, then give up.
                 }
                 // Revisions are dates, so later ones compare greater as text.
-                if !supported.is_empty() && supported.iter().all(|v| v.as_str() >= MODERN) {
-                    return Err(Failure::Final(format!(
-                        "no common protocol version: the server offers {}, redial speaks {MODERN} and {} ({message})",
-                        supported.join(", "),
-                        LEGACY.join(", ")
-                    )));
+                if !offered.is_empty() && offered.iter().all(|v| v.as_str() >= MODERN) {
+                    return Err(Failure::Final(no_common(&offered, &message)));
                 }
-                return Ok(Probe::Legacy(message));
+                return legacy(message);
             }
             Reading::Error { code: Some(code @ (-32020 | -32021)), message, .. } => {
                 // The words of a modern server about our request: falling back would hide it.
-                return Err(Failure::Final(format!(
-                    "the server refused the probe with {code}: {message}"
-                )));
+                let words = format!("the server refused the probe with {code}: {message}");
+                return Err(Failure::Final(words));
             }
-            Reading::Error { message, .. } => return Ok(Probe::Legacy(message)),
+            Reading::Error { message, .. } => return legacy(message),
             Reading::Status { status, words } => match status {
                 401 | 403 | 407 => return Err(Failure::Final(words)),
-                500.. => return Err(Failure::Outage(words)),
-                _ => return Ok(Probe::Legacy(words)),
+                429 | 500.. => return Err(Failure::Outage(words)),
+                _ => return legacy(words),
             },
         }
     }
-    Err(Failure::Final(format!(
-        "the server names {MODERN} as supported and refuses it all the same"
-    )))
+    let words = format!("the server names {MODERN} as supported and refuses it all the same");
+    Err(Failure::Final(words))
 }
 
-async fn initialize(conn: &Arc<Conn>) -> Result<(), Failure> {
+fn no_common(offered: &[String], said: &str) -> String {
+    let ours = LEGACY.join(", ");
+    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+    format!(
+        "no common protocol version: the server offers {}, redial speaks {MODERN} and {ours}{said}",
+        spell(offered)
+    )
+}
+
+/// What came of one `initialize`.
+enum Opened {
+    Yes,
+    Refused { code: Option<i64>, words: String, offered: Vec<String> },
+    Silent,
+}
+
+/// Opens a server with `initialize`. `probed` is what this very process made of a probe before (true: silence).
+/// A refusal may be that of a modern server after all, or of a process that the probe spoilt.
+async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Result<(), Failure> {
+    let on_process = !conn.is_http();
+    // A process that answered the probe is awake; one that was silent may just be slow to start.
+    let patience = match probed {
+        Some(true) if on_process => plan.start_limit.mul_f64(0.6),
+        Some(false) if on_process => plan.start_limit.mul_f64(0.6).min(Duration::from_secs(15)),
+        _ => Duration::MAX,
+    };
+    let mut version = LEGACY[0];
+    let mut stepped = false;
+    loop {
+        let opened = initialize(conn, version, patience, probed.is_some()).await?;
+        let (code, words, offered) = match opened {
+            Opened::Yes => return Ok(()),
+            Opened::Silent => {
+                let words = "no answer to initialize after the probe".into();
+                return Err(Failure::Poisoned(words));
+            }
+            Opened::Refused { code, words, offered } => (code, words, offered),
+        };
+        let may_probe = plan.era == Era::Auto;
+        // A slow server may have locked itself to the new era, or a modern one taken the place of an old one.
+        if may_probe
+            && (code == Some(-32022) || probed.is_none())
+            && let Probe::Modern = probe(conn, plan.probe_limit).await?
+        {
+            conn.agree(Protocol { version: MODERN.to_owned(), modern: true });
+            return Ok(());
+        }
+        // Some servers answer with an error where a counter-offer belongs (field log, rows 90 and 91).
+        let lower = LEGACY.iter().find(|v| **v != version && offered.iter().any(|o| o == **v));
+        match lower {
+            Some(v) if !stepped => {
+                version = v;
+                stepped = true;
+            }
+            _ if on_process && probed.is_some() && code != Some(-32022) => {
+                return Err(Failure::Poisoned(words));
+            }
+            _ if conn.is_http() && listen::is_old_sse(conn).await => {
+                return Err(Failure::Final(format!(
+                    "{words}; a GET answers as the HTTP+SSE transport of 2024-11-05 does, which redial does not speak"
+                )));
+            }
+            _ => return Err(Failure::Final(words)),
+        }
+    }
+}
+
+async fn initialize(
+    conn: &Arc<Conn>,
+    version: &str,
+    patience: Duration,
+    probed: bool,
+) -> Result<Opened, Failure> {
     let params = format!(
-        r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{}}}"#,
-        LEGACY[0],
+        r#"{{"protocolVersion":"{version}","capabilities":{},"clientInfo":{}}}"#,
+        conn.offer.capabilities(false),
         client_info()
     );
-    let (_, reply) = conn.request("initialize", Some(&params), Purpose::Handshake, false);
-    match reading(&received(reply.await, false)?)? {
+    let (_, reply) = conn.ask(Ask::new("initialize", Some(&params), Purpose::Handshake));
+    let Ok(reply) = tokio::time::timeout(patience, reply).await else {
+        return Ok(Opened::Silent);
+    };
+    match read(reply, probed)? {
         Reading::Result(r) => {
             let version = raw::get_str(&r, "protocolVersion").unwrap_or_default();
             if !LEGACY.contains(&version.as_str()) {
-                return Err(Failure::Final(format!(
-                    "no common protocol version: the server answered {version:?}, redial speaks {} and {MODERN}",
-                    LEGACY.join(", ")
-                )));
+                return Err(Failure::Final(no_common(&[version], "")));
             }
             conn.agree(Protocol { version, modern: false });
         }
-        Reading::Error { code, message, data } => {
-            let offers = raw::get(&data, "supported").and_then(raw::items).unwrap_or_default();
-            let offers = if offers.is_empty() {
-                String::new()
-            } else {
-                format!("; it offers {}", list(&offers))
+        Reading::Error { code, message, data, .. } => {
+            let mut offered = versions(raw::get(&data, "supported"));
+            let offers = match offered.is_empty() {
+                true => String::new(),
+                false => format!("; it offers {}", spell(&offered)),
             };
-            let code = code.map_or(String::new(), |c| format!(" ({c})"));
-            return Err(Failure::Final(format!(
-                "the server refused initialize{code}: {message}{offers}"
-            )));
+            offered
+                .extend(LEGACY.iter().filter(|v| message.contains(**v)).map(|v| (*v).to_owned()));
+            let number = code.map_or(String::new(), |c| format!(" ({c})"));
+            let words = format!("the server refused initialize{number}: {message}{offers}");
+            return Ok(Opened::Refused { code, words, offered });
         }
         Reading::Status { status, words } => {
-            return Err(match status {
-                429 | 500.. => Failure::Outage(words),
-                _ => Failure::Final(words),
-            });
+            return match status {
+                429 | 500.. => Err(Failure::Outage(words)),
+                401 | 403 | 407 => Err(Failure::Final(words)),
+                _ => Ok(Opened::Refused { code: None, words, offered: Vec::new() }),
+            };
         }
     }
     // Its end, good or bad, is in the journal; what follows must only not overtake it.
     conn.notify("notifications/initialized", None, Purpose::Handshake).await.ok();
-    Ok(())
+    Ok(Opened::Yes)
 }
 
 /// Reads all pages of `tools/list`; the fold makes the list of them. Stops at a cursor it has seen, since
@@ -172,16 +240,27 @@ async fn initialize(conn: &Arc<Conn>) -> Result<(), Failure> {
 pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
+    conn.reading_tools();
     loop {
         let params = cursor
             .as_deref()
             .map_or_else(|| "{}".into(), |c| format!(r#"{{"cursor":{}}}"#, raw::quote(c)));
-        let (_, reply) = conn.request("tools/list", Some(&params), Purpose::Handshake, false);
-        match reading(&received(reply.await, false)?)? {
+        let (_, reply) = conn.ask(Ask::new("tools/list", Some(&params), Purpose::Handshake));
+        match read(reply.await, false)? {
             Reading::Result(r) => match raw::get_str(&r, "nextCursor").filter(|c| !c.is_empty()) {
                 Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                _ => return Ok(()),
+                Some(next) => {
+                    conn.note(format!(
+                        "the tool list has no end: its cursor {next:?} came before; what came so far is kept as incomplete"
+                    ));
+                    return Ok(());
+                }
+                None => return Ok(()),
             },
+            // A session that is gone before it was of any use: no recovery (design: a real request is answered).
+            Reading::Error { lost: true, message, .. } if conn.is_http() && !conn.is_modern() => {
+                return Err(Failure::Outage(format!("the new session is gone at once: {message}")));
+            }
             // A server without tools answers with an error; an answer it is.
             Reading::Error { .. } => return Ok(()),
             Reading::Status { status, words } => {
@@ -195,67 +274,6 @@ pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
     }
 }
 
-enum Reading {
-    Result(String),
-    Error { code: Option<i64>, message: String, data: String },
-    Status { status: u16, words: String },
-}
-
-fn received(
-    reply: Result<Reply, oneshot::error::RecvError>,
-    probing: bool,
-) -> Result<Reply, Failure> {
-    match reply {
-        Ok(Reply::Gone { why, connected: false }) => Err(Failure::Outage(why)),
-        Ok(Reply::Over(why)) => Err(Failure::Ended { why, probing }),
-        Ok(Reply::Gone { why, .. }) => Err(Failure::Outage(why)),
-        Ok(reply) => Ok(reply),
-        Err(_) => Err(Failure::Ended { why: "the connection was closed".into(), probing }),
-    }
-}
-
-fn reading(reply: &Reply) -> Result<Reading, Failure> {
-    let (text, status) = match reply {
-        Reply::Frame(raw) => (String::from_utf8_lossy(raw), None),
-        Reply::Status { status, body, www_authenticate } => {
-            (String::from_utf8_lossy(body), Some((*status, www_authenticate.as_deref(), body)))
-        }
-        Reply::Gone { why, .. } | Reply::Over(why) => return Err(Failure::Outage(why.clone())),
-    };
-    let is_auth = matches!(status, Some((401 | 403 | 407, ..)));
-    match Frame::parse(&text) {
-        Frame::Response { answer: Answer::Result(r), .. } => Ok(Reading::Result(r.to_owned())),
-        Frame::Response { answer: Answer::Error { raw: e, code, message }, .. }
-            if !is_auth && status.is_none_or(|(s, ..)| s < 500) =>
-        {
-            let data = raw::get(e, "data").unwrap_or("{}").to_owned();
-            Ok(Reading::Error { code, message, data })
-        }
-        Frame::Malformed { why, .. } if status.is_none() => Ok(Reading::Error {
-            code: None,
-            message: format!("a malformed answer: {why}"),
-            data: "{}".into(),
-        }),
-        _ => match status {
-            Some((status, www, body)) => {
-                Ok(Reading::Status { status, words: status_words(status, body, www) })
-            }
-            None => Ok(Reading::Error {
-                code: None,
-                message: "an answer that is none".into(),
-                data: "{}".into(),
-            }),
-        },
-    }
-}
-
-fn list(versions: &[&str]) -> String {
-    if versions.is_empty() {
-        return "no versions".into();
-    }
-    versions.iter().filter_map(|v| raw::as_str(v)).collect::<Vec<_>>().join(", ")
-}
-
 /// What a person can do about an endpoint that never became ready.
 pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
     let why = why.to_ascii_lowercase();
@@ -263,19 +281,24 @@ pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
         return None; // It says so itself.
     }
     Some(match endpoint {
-        Endpoint::Http { .. } if why.contains("refused") => {
+        Endpoint::Http { .. } if why.contains("refused") && !why.contains("refused initialize") => {
             "is the server running, and is the port right? `--http` wants the whole URL, path included (often /mcp)".into()
         }
-        Endpoint::Http { .. } if why.contains("401") || why.contains("403") => {
+        Endpoint::Http { .. } if why.contains("http 401") || why.contains("http 403") => {
             "give credentials with --header 'Authorization: Bearer …'".into()
         }
-        Endpoint::Http { .. } if why.contains("404") => "check the path of the URL (often /mcp)".into(),
+        Endpoint::Http { .. } if why.contains("http 404") => {
+            "check the path of the URL (often /mcp)".into()
+        }
         Endpoint::Stdio { command, .. } if why.contains("no such command") => {
             let path = std::env::var("PATH").unwrap_or_default();
             format!("looked for {:?} in PATH={path}", command.first().map_or("", String::as_str))
         }
         Endpoint::Stdio { .. } if why.contains("ended") => {
             "run the command by itself to see why it ends; its last stderr lines are above".into()
+        }
+        Endpoint::Stdio { .. } if why.contains("no handshake within") => {
+            "a slow start may need a longer --start-timeout".into()
         }
         _ => return None,
     })

@@ -2,24 +2,34 @@
 //! wire and never acts by itself, so nothing here repeats a `tools/call`, follows a foreign redirect, or
 //! sends a frame that no person, script or handshake asked for.
 //!
-//! `driver` owns the link and its state; `stdio` and `http` are the transports; `handshake` finds the era;
-//! `backoff` is when to try again. Every step is a journal event before it is done.
+//! `driver` owns the link and its state, `recover` what follows an end, `calls` what is asked for; `stdio` and `http`
+//! are the transports behind `conn`; `handshake` finds the era; `follow` does rounds and tasks; `offer` is what we
+//! answer when the server asks; `backoff` is when to try again. Every step is a journal event before it is done.
 
 mod backoff;
+mod calls;
 mod conn;
 mod driver;
+mod follow;
 mod handshake;
 pub(crate) mod http;
 mod modern;
+mod offer;
+mod opening;
+mod reading;
+mod recover;
 mod stdio;
+mod subscribe;
 
 use crate::error::{Error, Result};
+use crate::journal::event::Note;
 use crate::journal::{Call, CallId, Journal, LinkState, ToolList};
+use driver::Command;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-pub use driver::Command;
+pub use offer::{Answerer, Choice, Question, Root, defaults};
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +93,15 @@ pub struct Settings {
     pub reconnect: bool,
     /// Stdio: start a child that ended again by itself.
     pub respawn: bool,
-    /// HTTP, legacy: keep the optional GET stream open, so that a server's death is noticed while idle.
+    /// Keep the optional stream open (2025-11-25: GET over HTTP; 2026-07-28: `subscriptions/listen` where the
+    /// server declares it), so that a server can speak, and its death is noticed, while idle.
     pub listen: bool,
+    /// Progress moves a call's limit. Off: the limit is the whole time a call may take.
+    pub progress_extends: bool,
+    /// Folders told to a server that asks; none: not offered.
+    pub roots: Vec<Root>,
+    /// Who answers a server's `elicitation/create`.
+    pub answerer: Answerer,
 }
 
 impl Default for Settings {
@@ -97,6 +114,9 @@ impl Default for Settings {
             reconnect: false,
             respawn: false,
             listen: false,
+            progress_extends: false,
+            roots: Vec::new(),
+            answerer: Answerer::Decline,
         }
     }
 }
@@ -189,6 +209,7 @@ impl Client {
             tool: tool.to_owned(),
             args: args.to_owned(),
             limit_s: limit_s.unwrap_or(self.settings.call_limit_s),
+            extends: self.settings.progress_extends,
             reply,
         });
         answer.await.map_err(|_| Error::endpoint("the endpoint is closed; nothing was sent"))
@@ -207,7 +228,41 @@ impl Client {
 
     /// Gives a call up and tells the server; the answer, should it come, is still taken.
     pub fn cancel(&self, call: CallId) {
-        self.send(Command::Cancel { call, note: None });
+        self.send(Command::GiveUp { call, note: Note::Cancelled { call } });
+    }
+
+    /// Stops waiting for a call without telling the server; its answer is still taken, and marked late.
+    pub fn stop_waiting(&self, call: CallId) {
+        self.send(Command::GiveUp { call, note: Note::StoppedWaiting { call } });
+    }
+
+    /// Sends one request that is no `tools/call` (resources, prompts, …) with raw `params`, and waits for its
+    /// raw result.
+    ///
+    /// # Errors
+    /// Exit 2 for a `tools/call`, exit 5 with the server's words when no result came.
+    pub async fn request(&self, method: &str, params: &str) -> Result<String> {
+        if method == "tools/call" {
+            return Err(Error::usage("a tools/call goes out as a call, so that it has an outcome"));
+        }
+        let (reply, answer) = oneshot::channel();
+        let (method, params) = (method.to_owned(), params.to_owned());
+        self.send(Command::Request { method, params, reply });
+        match answer.await {
+            Ok(done) => done.map_err(Error::endpoint),
+            Err(_) => Err(Error::endpoint("the endpoint is closed; nothing was sent")),
+        }
+    }
+
+    /// Sends one notification with raw `params`, and waits until it has left.
+    ///
+    /// # Errors
+    /// Exit 5 when there is no connection it could leave on.
+    pub async fn notify(&self, method: &str, params: &str) -> Result<()> {
+        let (reply, left) = oneshot::channel();
+        let (method, params) = (method.to_owned(), params.to_owned());
+        self.send(Command::Notify { method, params, reply });
+        left.await.map_err(|_| Error::endpoint("no connection: the notification was not sent"))
     }
 
     /// Connects again now: an HTTP endpoint that waits, or a child that ended (a new process).
@@ -228,4 +283,9 @@ impl Client {
         // A closed driver drops the command together with its reply channel, which the caller sees.
         self.commands.send(command).ok();
     }
+}
+
+/// Seconds as a duration; what is too long for one is for ever.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }

@@ -1,9 +1,10 @@
-//! What 2026-07-28 puts on every request: `_meta`, and on HTTP the mirrored headers
-//! (26/basic/index, 26/basic/transports/streamable-http). Pure text in, text out.
+//! What goes on top of a request: `_meta` (2026-07-28: version, capabilities, client; both eras: the progress
+//! token), and on HTTP the mirrored headers (26/basic/index, 26/basic/transports/streamable-http).
+//! Pure text in, text out.
 
 use crate::json::raw;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::wire::id::Id;
+use crate::wire::mirror::header_value;
 
 /// The modern revision redial speaks.
 pub const MODERN: &str = "2026-07-28";
@@ -11,31 +12,57 @@ pub const MODERN: &str = "2026-07-28";
 /// The legacy revisions redial speaks, newest first.
 pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
+/// A request header.
+pub type Header = (String, String);
+
 /// `clientInfo` as redial sends it.
 pub fn client_info() -> String {
     format!(r#"{{"name":"redial","version":"{}"}}"#, env!("CARGO_PKG_VERSION"))
 }
 
-/// `params` with the required `_meta` added; a member that is already there stays as it is.
-pub fn with_meta(params: Option<&str>) -> String {
-    let meta = format!(
-        r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{}}}"#,
-        client_info()
-    );
-    match params.map(str::trim) {
-        None | Some("{}") => format!("{{{meta}}}"),
-        Some(p) if raw::get(p, "_meta").is_some() => p.to_owned(),
-        Some(p) => match p.strip_prefix('{') {
-            Some(rest) => format!("{{{meta},{rest}"),
-            None => p.to_owned(),
-        },
+/// `params` with the `_meta` that 2026-07-28 requires.
+pub fn with_meta(params: Option<&str>, capabilities: &str, token: Option<&Id>) -> String {
+    let mut meta = vec![
+        ("io.modelcontextprotocol/protocolVersion", raw::quote(MODERN)),
+        ("io.modelcontextprotocol/clientCapabilities", capabilities.to_owned()),
+        ("io.modelcontextprotocol/clientInfo", client_info()),
+    ];
+    meta.extend(token.map(|t| ("progressToken", t.to_json())));
+    add_meta(params, &meta)
+}
+
+/// `params` with a progress token and nothing else, as older revisions have it.
+pub fn with_token(params: Option<&str>, token: &Id) -> String {
+    add_meta(params, &[("progressToken", token.to_json())])
+}
+
+/// Puts members into `params._meta`. What is there already stays as it is, byte for byte.
+fn add_meta(params: Option<&str>, members: &[(&str, String)]) -> String {
+    let params = params.map(str::trim).filter(|p| !p.is_empty()).unwrap_or("{}");
+    let Some(all) = raw::members(params) else { return params.to_owned() };
+    let old = all.iter().rev().find(|(k, _)| k == "_meta").map(|(_, v)| *v);
+    let mut meta: Vec<String> = Vec::new();
+    for (k, v) in old.and_then(raw::members).unwrap_or_default() {
+        meta.push(format!("{}:{v}", raw::quote(&k)));
     }
+    for (k, v) in members {
+        if old.and_then(|o| raw::get(o, k)).is_none() {
+            meta.push(format!("{}:{v}", raw::quote(k)));
+        }
+    }
+    let mut out = vec![format!("\"_meta\":{{{}}}", meta.join(","))];
+    out.extend(
+        all.iter().filter(|(k, _)| k != "_meta").map(|(k, v)| format!("{}:{v}", raw::quote(k))),
+    );
+    format!("{{{}}}", out.join(","))
 }
 
 /// The headers that mirror a modern request: `Mcp-Method`, and `Mcp-Name` where the method has one.
-pub fn headers(method: &str, params: Option<&str>) -> Vec<(&'static str, String)> {
-    let mut out =
-        vec![("mcp-protocol-version", MODERN.to_owned()), ("mcp-method", method.to_owned())];
+pub fn headers(method: &str, params: Option<&str>) -> Vec<Header> {
+    let mut out = vec![
+        ("mcp-protocol-version".into(), MODERN.to_owned()),
+        ("mcp-method".into(), method.to_owned()),
+    ];
     let key = match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -43,18 +70,9 @@ pub fn headers(method: &str, params: Option<&str>) -> Vec<(&'static str, String)
         _ => None,
     };
     if let Some(name) = key.and_then(|k| raw::get_str(params?, k)) {
-        out.push(("mcp-name", header_value(&name)));
+        out.push(("mcp-name".into(), header_value(&name)));
     }
     out
-}
-
-/// A value that a header can carry: as it is, or as the base64 sentinel when it holds anything else than
-/// visible ASCII and inner blanks, or looks like the sentinel itself.
-pub fn header_value(text: &str) -> String {
-    let plain = text.bytes().all(|b| (0x20..0x7f).contains(&b))
-        && text.trim() == text
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
 #[cfg(test)]
@@ -63,28 +81,41 @@ mod tests {
 
     #[test]
     fn meta_goes_in_without_touching_the_rest() {
-        let p = with_meta(Some(r#"{"name":"t","arguments":{"x":1e2}}"#));
+        let p = with_meta(Some(r#"{"name":"t","arguments":{"x":1e2}}"#), "{}", None);
         assert!(
             p.starts_with(r#"{"_meta":{"#) && p.ends_with(r#","name":"t","arguments":{"x":1e2}}"#)
         );
         assert_eq!(raw::get(&p, "name"), Some("\"t\""));
-        assert!(raw::members(&with_meta(None)).is_some());
-        assert_eq!(with_meta(Some(r#"{"_meta":{}}"#)), r#"{"_meta":{}}"#);
+        assert!(raw::members(&with_meta(None, "{}", None)).is_some());
+        let id = Id::from(7);
+        let p = with_meta(
+            Some(r#"{"_meta":{"traceparent":"x","progressToken":"mine"}}"#),
+            "{}",
+            Some(&id),
+        );
+        let meta = raw::get(&p, "_meta").unwrap();
+        assert_eq!(raw::get_str(meta, "progressToken").as_deref(), Some("mine"));
+        assert_eq!(
+            raw::get_str(meta, "io.modelcontextprotocol/protocolVersion").as_deref(),
+            Some(MODERN)
+        );
+        assert_eq!(
+            with_token(Some(r#"{"name":"t"}"#), &id),
+            r#"{"_meta":{"progressToken":7},"name":"t"}"#
+        );
     }
 
     #[test]
-    fn unsafe_header_values_are_wrapped() {
-        // RFC 4648, section 10, and the specification's sentinel form.
-        for (text, want) in [
-            ("create_ticket", "create_ticket"),
-            ("fo", "fo"),
-            (" fo", "=?base64?IGZv?="),
-            ("日", "=?base64?5pel?="),
-            ("é", "=?base64?w6k=?="),
-            ("a\n", "=?base64?YQo=?="),
-            ("=?base64?Zm8=?=", "=?base64?PT9iYXNlNjQ/Wm04PT89?="),
-        ] {
-            assert_eq!(header_value(text), want);
-        }
+    fn the_name_of_each_kind_of_request_is_mirrored() {
+        let name = |m: &str, p: &str| {
+            headers(m, Some(p)).into_iter().find(|(k, _)| k == "mcp-name").map(|(_, v)| v)
+        };
+        assert_eq!(name("tools/call", r#"{"name":"日"}"#).as_deref(), Some("=?base64?5pel?="));
+        assert_eq!(
+            name("resources/read", r#"{"uri":"file:///a%20b"}"#).as_deref(),
+            Some("file:///a%20b")
+        );
+        assert_eq!(name("tasks/get", r#"{"taskId":"t-1"}"#).as_deref(), Some("t-1"));
+        assert_eq!(name("tools/list", r#"{"name":"x"}"#), None);
     }
 }

@@ -1,9 +1,10 @@
 //! Rows and counts: judged lines of a window, and the facts of the top line.
 //!
 //! An [`Overview`] is one pass over the whole ledger: who owns what, which hashes repeat, what is unfinished.
-//! It costs about half a second for a million rows, so a face that follows a living ledger makes it in the
-//! background and judges its windows with the newest one.
+//! It is made by `scan`, in the background where a face follows a living ledger; windows are judged with the
+//! newest one.
 
+use super::scan::{GROUPS, PIECE, UNFINISHED};
 use super::{Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
@@ -13,20 +14,13 @@ use crate::time::Time;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Unfinished rows that are judged one by one; more are counted by their stored word.
-const UNFINISHED: usize = 10_000;
-/// Groups of equal hashes that are kept.
-const GROUPS: usize = 10_000;
-/// Rows looked at in one piece of the pass.
-const PIECE: usize = 20_000;
-
 /// One pass over the whole ledger.
 #[derive(Debug, Clone, Default)]
 pub struct Overview {
     /// Who claims.
     pub owners: Arc<OwnerView>,
     /// Rows of every group of equal hashes, by hash.
-    pub groups: HashMap<String, Vec<Row>>,
+    pub groups: Arc<HashMap<String, Vec<Row>>>,
     /// Unfinished rows, newest first.
     pub unfinished: Vec<Row>,
     /// Rows by stored status.
@@ -45,7 +39,7 @@ pub struct Overview {
     pub at: Time,
 }
 
-/// Makes an overview in one read.
+/// Makes an overview in one read; `scan` makes that of a large ledger in pieces.
 ///
 /// # Errors
 /// When the ledger can't be read.
@@ -57,7 +51,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
-        groups,
+        groups: Arc::new(groups),
         unfinished: pass.unfinished,
         by_status: pass.by_status,
         rows: pass.rows,
@@ -84,20 +78,6 @@ pub struct Judging {
 }
 
 impl Inspector {
-    /// The newest pass over the ledger.
-    ///
-    /// # Errors
-    /// When there is a ledger and it can't be read.
-    pub async fn overview(&self) -> Result<Overview, LedgerError> {
-        let Some(ledger) = &self.ledger else { return Ok(Overview::default()) };
-        let mut overview = ledger.read_async(overview).await?;
-        overview.at = Time::now();
-        if let Some(how) = &overview.how {
-            self.remember_owners(how.stamp, overview.rows, &overview.owners);
-        }
-        Ok(overview)
-    }
-
     /// Everything lines are judged with, around an overview.
     pub async fn judging(&self, overview: Overview) -> Judging {
         let session = self.client.as_ref().map(|c| light::session(c.journal()));
@@ -117,6 +97,16 @@ impl Inspector {
         }
         let paired = if session.is_some() { self.pairing().await } else { Paired::default() };
         Judging { session, paired, called, overview, look_up: self.look_up.clone() }
+    }
+
+    /// Judges a window of neighbouring rows, and notices the rows that were seen between them earlier and are
+    /// gone now.
+    pub fn window_lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
+        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+            let (low, high) = (first.rowid.min(last.rowid), first.rowid.max(last.rowid));
+            self.seen().histories.window(rows, low, high, now);
+        }
+        self.lines(rows, judging, now)
     }
 
     /// Judges rows into lines, in their order.

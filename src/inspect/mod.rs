@@ -9,13 +9,14 @@ pub mod list;
 pub mod look;
 pub mod reissue;
 pub mod request;
+pub mod scan;
 pub mod totals;
 
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::judge::gate::HintOverride;
 use crate::judge::{OwnerClaims, OwnerView, Rules};
-use crate::ledger::{Ledger, Stamp, Survey};
+use crate::ledger::{Ledger, Row, Stamp, Survey};
 use crate::model::Histories;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -46,14 +47,30 @@ pub(crate) struct Seen {
     pub histories: Histories,
     /// When a request was last looked for and not there.
     pub absent: HashMap<String, Time>,
-    /// The owners of the last whole pass, with what the file looked like then and when that was.
-    pub owners: Option<(Stamp, Time, u64, Arc<OwnerView>)>,
+    /// What the last pass over the ledger taught.
+    pub pass: Option<Pass>,
+    /// Rows of every group of equal hashes, as that pass found them, with the time.
+    pub groups: Option<(Time, Groups)>,
+}
+
+/// Rows with equal hashes, by hash.
+pub(crate) type Groups = Arc<HashMap<String, Vec<Row>>>;
+
+/// What a pass over the ledger taught of its owners.
+pub(crate) struct Pass {
+    /// What the file looked like.
+    stamp: Stamp,
+    /// When.
+    at: Time,
+    /// How many rows there were; `u64::MAX` while the pass goes on.
+    rows: u64,
+    owners: Arc<OwnerView>,
 }
 
 /// On a ledger with more rows than this a pass over all owners is not made for every question.
 const MANY_ROWS: u64 = 50_000;
-/// Seconds for which the owners of such a ledger may be taken from an earlier pass.
-const OWNERS_AGE_S: f64 = 10.0;
+/// Seconds for which what such a pass taught is taken for true.
+const PASS_AGE_S: f64 = 30.0;
 
 impl Inspector {
     /// With the default look-up tool and nothing overruled.
@@ -78,14 +95,26 @@ impl Inspector {
     pub(crate) fn known_owners(&self) -> Option<Arc<OwnerView>> {
         let now = self.ledger.as_ref()?.stamp();
         let seen = self.seen();
-        let (stamp, at, rows, owners) = seen.owners.as_ref()?;
-        let holds = (*stamp == now && !now.is_fresh())
-            || (*rows > MANY_ROWS && at.age_at(Time::now()) < OWNERS_AGE_S);
-        holds.then(|| owners.clone())
+        let pass = seen.pass.as_ref()?;
+        let large = pass.rows > MANY_ROWS && pass.at.age_at(Time::now()) < PASS_AGE_S;
+        let holds = (pass.stamp == now && !now.is_fresh()) || large;
+        holds.then(|| pass.owners.clone())
     }
 
-    pub(crate) fn remember_owners(&self, stamp: Stamp, rows: u64, owners: &Arc<OwnerView>) {
-        self.seen().owners = Some((stamp, Time::now(), rows, owners.clone()));
+    /// The groups of equal hashes of a large ledger's last pass; a small one is asked anew each time.
+    pub(crate) fn known_groups(&self) -> Option<Groups> {
+        let seen = self.seen();
+        let (at, groups) = seen.groups.as_ref()?;
+        let large = seen.pass.as_ref()?.rows > MANY_ROWS;
+        (large && at.age_at(Time::now()) < PASS_AGE_S).then(|| groups.clone())
+    }
+
+    pub(crate) fn know(&self, stamp: Stamp, rows: u64, owners: &Arc<OwnerView>) {
+        self.seen().pass = Some(Pass { stamp, at: Time::now(), rows, owners: owners.clone() });
+    }
+
+    pub(crate) fn know_groups(&self, groups: &Groups) {
+        self.seen().groups = Some((Time::now(), groups.clone()));
     }
 
     /// The configuration's word on a tool's hints.

@@ -200,10 +200,15 @@ pub fn stopped(d: &Decision) -> Error {
             ),
         )
         .hint(format!(
-            "if that is what you want, repeat the command with --confirm '{}'",
-            d.confirm
+            "if that is what you want, repeat the command with --confirm {}",
+            shell_quoted(&d.confirm)
         )),
     }
+}
+
+/// As one word of a POSIX shell.
+fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn pick_arguments(wish: &Wish, seen: &Request, tool: Option<&Tool>) -> Result<Candidate> {

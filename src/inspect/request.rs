@@ -1,6 +1,6 @@
 //! One request with every witness: the ledger's row, the wire, the pairing, the arguments and their hash.
 
-use super::{Inspector, light, owner_view};
+use super::{Groups, Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
 use crate::ledger::{How, LedgerError, Reader, Row, Survey};
@@ -185,12 +185,12 @@ impl Inspector {
         called.sort_unstable();
         called.dedup();
         let id = id.to_owned();
-        let known = self.known_owners();
+        let known = (self.known_owners(), self.known_groups());
         let found = ledger.read_async(move |r| find(r, &id, &called, known.clone())).await;
         if let Ok(f) = &found
             && let Some(rows) = f.rows
         {
-            self.remember_owners(f.how.stamp, rows, &f.owners);
+            self.know(f.how.stamp, rows, &f.owners);
         }
         Some(found)
     }
@@ -200,7 +200,7 @@ fn find(
     r: &Reader<'_>,
     id: &str,
     called: &[String],
-    known: Option<Arc<OwnerView>>,
+    (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
 ) -> Result<Found, LedgerError> {
     let (owners, counted) = match known {
         Some(owners) => (owners, None),
@@ -214,7 +214,11 @@ fn find(
     };
     let row = if id.is_empty() { None } else { r.row(id)? };
     let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
-    let twins = hash.map(|h| r.twins(&h, id, TWINS)).transpose()?.unwrap_or_default();
+    let twins = match (hash, groups) {
+        (None, _) => Vec::new(),
+        (Some(h), Some(groups)) => groups.get(&h).cloned().unwrap_or_default(),
+        (Some(h), None) => r.twins(&h, id, TWINS)?,
+    };
     let (mut loose, mut purged) = (0, false);
     if row.is_none() && !id.is_empty() {
         let effects = r.effects_of(id)?;

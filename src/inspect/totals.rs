@@ -1,28 +1,59 @@
-//! The whole ledger's invariants, for `verify` and the screen's verify key.
+//! The whole ledger's invariants, for `verify` and the screen's verify key: passes over the tables on the
+//! ledger's thread, in bounded memory however many rows there are.
 
-use super::Inspector;
-use super::list::{Judging, overview};
+use super::list::{Judging, Overview};
+use super::{Inspector, owner_view};
 use crate::error::Result;
 use crate::judge::State;
-use crate::judge::verify::{Expected, Totals, Verified, verify};
-use crate::ledger::{LedgerError, Loose, Reader, Row};
+use crate::judge::verify::{Expected, Found, Totals, Verified, verify};
+use crate::ledger::{How, Labels, LedgerError, Named, Reader, Row, Survey};
 use crate::time::Time;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// At most so many requests are named for each kind of problem.
+/// At most so many requests are named for each kind of problem; the rest is counted.
 const NAMED: usize = 1_000;
+/// Rows looked at in one piece of the pass: about 5 ms.
+const PIECE: usize = 4_000;
+/// How long the whole check may take: a hundred million rows on a slow disk.
+const LIMIT: Duration = Duration::from_secs(1800);
 
-struct Broken {
-    duplicates: Vec<(String, u64)>,
-    done_bare: Vec<Row>,
-    loose: Loose,
+/// What the passes found, not judged yet.
+struct Pass {
+    by_status: BTreeMap<String, u64>,
+    rows: u64,
+    unfinished: Vec<Row>,
+    owners: crate::judge::OwnerView,
+    labels: Option<Labels>,
+    noun: String,
+    duplicates: Named<(String, u64)>,
+    done_bare: Named<String>,
+    lost: Named<String>,
+    purged: Named<String>,
+    same_hash: Named<Vec<String>>,
+    how: How,
 }
 
-fn broken(r: &Reader<'_>) -> Result<Broken, LedgerError> {
-    Ok(Broken {
-        duplicates: r.duplicate_effects(NAMED)?,
-        done_bare: r.done_without_effect(NAMED)?,
-        loose: r.effects_without_request(NAMED)?,
+fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
+    let mut survey = Survey::keeping(NAMED);
+    while !survey.complete {
+        r.survey(&mut survey, PIECE)?;
+    }
+    let (lost, purged) = r.loose(NAMED)?;
+    Ok(Pass {
+        owners: owner_view(&survey),
+        by_status: survey.by_status,
+        rows: survey.rows,
+        unfinished: survey.unfinished,
+        labels: if r.has_effects_table() { Some(r.labels(wanted, NAMED)?) } else { None },
+        noun: r.effects_noun().to_owned(),
+        duplicates: r.repeated_effects(NAMED)?,
+        done_bare: r.done_bare(NAMED)?,
+        lost,
+        purged,
+        same_hash: r.equal_hashes(NAMED)?,
+        how: r.how(),
     })
 }
 
@@ -32,48 +63,65 @@ impl Inspector {
     /// # Errors
     /// Exit 6 when the ledger can't be read; exit 2 without one.
     pub async fn verify(&self, expected: &Expected, strict: bool) -> Result<(Totals, Verified)> {
+        let (totals, verified, _) = self.verify_with(expected, strict).await?;
+        Ok((totals, verified))
+    }
+
+    /// [`Inspector::verify`], and how the ledger was read.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn verify_with(
+        &self,
+        expected: &Expected,
+        strict: bool,
+    ) -> Result<(Totals, Verified, How)> {
         let Some(ledger) = &self.ledger else {
             return Err(crate::error::Error::usage(
                 "no ledger is attached, so there is nothing to count",
             ));
         };
-        let (mut view, found) = ledger.read_async(|r| Ok((overview(r)?, broken(r)?))).await?;
-        view.at = Time::now();
-        let judging = self.judging(view).await;
-        let totals = self.totals(&judging, found, Time::now());
+        let wanted: Vec<String> = expected.labels.iter().map(|(l, _)| l.clone()).collect();
+        let found = ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?;
+        let how = found.how.clone();
+        let totals = self.totals(found).await;
         let verified = verify(&totals, expected, strict);
-        Ok((totals, verified))
+        Ok((totals, verified, how))
     }
 
-    fn totals(&self, judging: &Judging, found: Broken, now: Time) -> Totals {
-        let counts = self.counts(judging, now);
-        let o = &judging.overview;
-        let (purged, lost): (Vec<_>, Vec<_>) =
-            found.loose.effects.iter().partition(|e| found.loose.is_purged(e));
-        let ids = |effects: Vec<&crate::ledger::Effect>| {
-            effects.into_iter().filter_map(|e| e.request_id.clone()).collect()
+    async fn totals(&self, found: Pass) -> Totals {
+        let effects = found.labels.as_ref().map(|l| l.effects);
+        let overview = Overview {
+            owners: Arc::new(found.owners),
+            unfinished: found.unfinished,
+            by_status: found.by_status,
+            rows: found.rows,
+            effects,
+            noun: found.noun,
+            how: Some(found.how),
+            at: Time::now(),
+            ..Overview::default()
         };
-        let unfinished = self.lines(&o.unfinished, judging, now);
+        let judging: Judging = self.judging(overview).await;
+        let now = Time::now();
+        let unfinished = self.lines(&judging.overview.unfinished, &judging, now);
+        let named = |n: Named<String>| Found { list: n.list, total: n.total };
         Totals {
-            requests: counts.states,
-            effects: o.effects,
-            duplicate_effects: found.duplicates,
-            done_without_effect: found.done_bare.into_iter().map(|r| r.request_id).collect(),
-            effect_without_request: ids(lost),
-            purged: ids(purged),
-            same_hash: o
-                .groups
-                .values()
-                .map(|rows| rows.iter().map(|r| r.request_id.clone()).collect())
-                .collect(),
-            same_label: Vec::new(),
+            requests: self.counts(&judging, now).states,
+            effects,
+            duplicate_effects: Found { list: found.duplicates.list, total: found.duplicates.total },
+            done_without_effect: named(found.done_bare),
+            effect_without_request: named(found.lost),
+            purged: named(found.purged),
+            same_hash: Found { list: found.same_hash.list, total: found.same_hash.total },
+            same_label: found.labels.as_ref().map(|l| l.shared.clone()).unwrap_or_default(),
             unfinished: unfinished
                 .into_iter()
                 .filter(|l| l.judged.state != State::Done)
                 .map(|l| (l.row.request_id, l.judged.state))
                 .collect(),
-            labels: BTreeMap::new(),
-            unread_rows: o.how.as_ref().map_or(0, |h| h.unreadable),
+            labels: found.labels.map(|l| l.wanted.into_iter().collect()).unwrap_or_default(),
+            unread_rows: judging.overview.how.as_ref().map_or(0, |h| h.unreadable),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! One `tools/call` on the wire and what became of it (design: "Words", outcome and answer status).
 
+use super::live::Live;
+use super::text::Text;
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::id::Id;
@@ -73,8 +75,8 @@ pub struct Settled {
     pub late: bool,
     /// For `ok` only.
     pub answer_status: Option<AnswerStatus>,
-    /// The raw result, as received.
-    pub result: Option<String>,
+    /// The raw result, as received; shares the bytes of its frame.
+    pub result: Option<Text>,
     /// The raw JSON-RPC error object, as received.
     pub error: Option<String>,
 }
@@ -101,7 +103,7 @@ pub struct Call {
     pub sent: u32,
     /// Rounds of an input-required exchange, 1 for a plain call.
     pub rounds: u32,
-    /// The HTTP exchange it travelled on.
+    /// The HTTP exchange it travelled on (its newest round).
     pub exchange: Option<u64>,
     /// Accepted by a 2xx status of its POST (HTTP), with the answer still to come.
     pub accepted: bool,
@@ -109,6 +111,8 @@ pub struct Call {
     pub settled: Option<Settled>,
     /// Further answers to the same id after it was settled by an answer.
     pub extra_answers: u32,
+    /// What is known of it while it waits.
+    pub live: Live,
 }
 
 impl Call {

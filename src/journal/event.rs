@@ -68,6 +68,11 @@ pub enum Purpose {
     Asked,
     /// An answer to the server's own request, or a cancellation that a limit caused.
     Reply,
+    /// What a call that was asked for brings with it: its next input-required round, a look at its task.
+    FollowUp {
+        /// The call.
+        call: u64,
+    },
 }
 
 /// Steps of one HTTP exchange.
@@ -87,6 +92,23 @@ pub enum Http {
     Body { raw: Bytes },
     /// A same-origin 307 or 308 that redial follows: the same POST goes to `to` again.
     Redirected { status: u16, to: String },
+    /// How much of the answer has come so far. Told at the first byte and then at most once a second, so that
+    /// a stream that lasts a night stays small.
+    Flow {
+        /// Bytes of the answer.
+        bytes: u64,
+        /// Comment lines among them: keep-alives.
+        keepalives: u64,
+    },
+    /// A stream ended before the answer; the rest is asked for with a GET (2025-11-25, "Resumability").
+    Resuming {
+        /// The `Last-Event-ID` it will carry.
+        last_event_id: String,
+        /// The server's `retry`, or our own wait.
+        after_ms: u64,
+    },
+    /// The bytes of an answer that broke off: evidence, never an answer. At most 64 KiB.
+    Partial { raw: Bytes },
     /// The answer ended properly.
     End,
     /// It broke. `connected: false` proves that nothing was sent.
@@ -115,6 +137,12 @@ pub enum Note {
     TimedOut { call: u64, after_s: f64 },
     /// A person gave a call up (the cancellation, where one is sent, is its own [`Kind::Sent`]).
     Cancelled { call: u64 },
+    /// A person stopped waiting, told the server nothing, and goes on listening.
+    StoppedWaiting { call: u64 },
+    /// How long a call may take, from its sending or, if `extends`, from its last progress.
+    Limit { call: u64, limit_s: f64, extends: bool },
+    /// The server answered that it is not finished, and nothing here will go on with it; why.
+    LeftOpen { call: u64, why: String },
     /// Anything worth a line.
     Text(String),
 }

@@ -1,149 +1,45 @@
 //! The fold over the stream that everything shown is made of: generations, calls, tools, link.
 //!
-//! Pure and total: any event in any order is taken, nothing is cleared when a server dies.
-//! The rules by which a call is settled are in `settle`.
+//! Pure and total: any event in any order is taken, nothing is cleared when a server dies. What came in is read
+//! in `answers`, `exchange` and `task`; the rules by which a call is settled are in `settle`.
 
 use super::call::{Call, CallId};
-use super::event::{Event, Http, Kind, LinkState, Note, Transport};
-use super::settle;
+use super::event::{Event, Kind, LinkState, Note, Purpose, Transport};
+use super::exchange::Exchange;
+pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
+use super::live::Live;
+use super::strange::Block;
+use super::text::Text;
 use super::tools::ToolList;
+use super::{settle, strange};
 use crate::json::raw;
 use crate::time::Time;
-use crate::wire::frame::{Answer, Frame};
+use crate::wire::frame::Frame;
 use crate::wire::id::Id;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Lines and bytes kept of a generation's stderr, and of its noise.
-const TAIL_LINES: usize = 2_000;
-const TAIL_BYTES: usize = 1 << 20;
-const LINE_BYTES: usize = 16 << 10;
+/// How many lines worth telling are kept.
+const NOTES: usize = 200;
 
-/// A bounded tail of lines, with a count of what it let go.
-#[derive(Debug, Clone, Default)]
-pub struct Tail {
-    lines: VecDeque<(Time, Bytes)>,
-    bytes: usize,
-    /// Lines that are no longer kept.
-    pub dropped: u64,
-}
-
-impl Tail {
-    fn push(&mut self, at: Time, raw: &Bytes) {
-        let line = raw.slice(..raw.len().min(LINE_BYTES));
-        self.bytes += line.len();
-        self.lines.push_back((at, line));
-        while self.lines.len() > TAIL_LINES || self.bytes > TAIL_BYTES {
-            let Some((_, old)) = self.lines.pop_front() else { break };
-            self.bytes -= old.len();
-            self.dropped += 1;
-        }
-    }
-    /// The kept lines, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Time, &Bytes)> + ExactSizeIterator {
-        self.lines.iter().map(|(t, b)| (*t, b))
-    }
-    /// How many lines are kept.
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-    /// Nothing kept.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-    /// The newest `n` lines, oldest first, decoded lossily.
-    pub fn last(&self, n: usize) -> Vec<String> {
-        let skip = self.lines.len().saturating_sub(n);
-        self.lines.iter().skip(skip).map(|(_, b)| String::from_utf8_lossy(b).into_owned()).collect()
-    }
-}
-
-/// How a child ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    /// When it was noticed.
-    pub at: Time,
-    /// The exit code, when it exited.
-    pub code: Option<i32>,
-    /// The signal, when one ended it.
-    pub signal: Option<i32>,
-}
-
-impl Ended {
-    /// `exit code 137` or `signal 9 (SIGKILL)`: the two are told apart.
-    pub fn words(self) -> String {
-        match (self.code, self.signal) {
-            (_, Some(9)) => "signal 9 (SIGKILL)".into(),
-            (_, Some(11)) => "signal 11 (SIGSEGV)".into(),
-            (_, Some(6)) => "signal 6 (SIGABRT)".into(),
-            (_, Some(15)) => "signal 15 (SIGTERM)".into(),
-            (_, Some(s)) => format!("signal {s}"),
-            (Some(c), None) => format!("exit code {c}"),
-            (None, None) => "an unknown end".into(),
-        }
-    }
-}
-
-/// One life of a child process, or one HTTP session.
-#[derive(Debug, Clone)]
-pub struct Generation {
-    /// From 1.
-    pub n: u32,
-    /// When it was opened.
-    pub opened_at: Time,
-    /// How it is reached.
-    pub transport: Transport,
-    /// The HTTP session id, when the server gave one.
-    pub session_id: Option<String>,
-    /// How the child ended.
-    pub ended: Option<Ended>,
-    /// The child's stderr.
-    pub stderr: Tail,
-    /// Lines on stdout that are not JSON-RPC.
-    pub noise: Tail,
-    /// Noise lines seen in all.
-    pub noise_seen: u64,
-    /// The child closed stdout and lives on.
-    pub stdout_closed: bool,
-}
-
-/// Where the link stands, since when and why.
-#[derive(Debug, Clone)]
-pub struct Link {
-    /// The state.
-    pub state: LinkState,
-    /// Since when.
-    pub since: Time,
-    /// Why, in words.
-    pub why: String,
-}
-
-/// What the server calls itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ServerInfo {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-}
-
-/// One HTTP exchange as far as the fold needs it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Exchange {
-    pub call: Option<CallId>,
-    pub rpc_id: Option<Id>,
-    pub status: Option<u16>,
-    pub content_type: Option<String>,
-    pub www_authenticate: Option<String>,
-    pub with_session: bool,
+/// What a server does that is not MCP and keeps its answers from being understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The generation that did it.
+    pub generation: u32,
+    /// In words.
+    pub words: String,
+    /// Its ids don't match (else: its framing).
+    pub ids: bool,
 }
 
 /// A request of ours that waits for an answer and is no `tools/call`.
 #[derive(Debug, Clone)]
-enum Waiting {
+pub(super) enum Asked {
     Initialize,
     Discover,
     Tools { first: bool },
+    Task { call: CallId, ends: bool },
     Other,
 }
 
@@ -164,17 +60,27 @@ pub struct Session {
     pub tools_stale: bool,
     /// The server's name and version.
     pub server: Option<ServerInfo>,
+    /// The raw capabilities that it declared, as sent.
+    pub capabilities: Option<Text>,
     /// The protocol revision in use.
     pub protocol: Option<String>,
-    /// The server's instructions or capabilities are not kept; its answers to nothing are counted.
+    /// Answers to nothing that was asked.
     pub strays: u64,
-    /// Lines worth telling, newest last (bounded).
+    /// Requests of the server to us, by method.
+    pub asked_of_us: BTreeMap<String, u64>,
+    /// What makes this server hard or impossible to understand.
+    pub misfit: Option<Misfit>,
+    /// Lines worth telling, newest last (bounded); a line that repeats is counted, not listed again.
     pub notes: VecDeque<(Time, String)>,
+    /// Notes that are no longer kept.
+    pub notes_dropped: u64,
     /// The newest sequence number folded in.
     pub seq: u64,
+    last_note: (String, u64),
+    pub(super) block: Option<Block>,
     pub(super) exchanges: HashMap<u64, Exchange>,
-    waiting: HashMap<(u32, Id), Waiting>,
-    by_id: HashMap<(u32, Id), CallId>,
+    pub(super) waiting: HashMap<(u32, Id), Asked>,
+    pub(super) by_id: HashMap<(u32, Id), CallId>,
 }
 
 impl Session {
@@ -203,25 +109,34 @@ impl Session {
         self.link.as_ref().is_some_and(|l| l.state == LinkState::Ready)
     }
 
+    /// Whether the server declared the capability at `path`, e.g. `["tools", "listChanged"]`. A member that is
+    /// there and neither `false` nor null counts.
+    pub fn declares(&self, path: &[&str]) -> bool {
+        let value = self.capabilities.as_deref().and_then(|c| raw::get_path(c, path));
+        value.is_some_and(|v| !raw::is_null(v) && raw::as_bool(v) != Some(false))
+    }
+
     /// Folds one event in.
     pub fn apply(&mut self, event: &Event) {
         self.seq = event.seq;
+        let at = event.at;
         match &event.kind {
             Kind::Opened { transport } => self.open(event, transport),
-            Kind::Sent { raw, exchange, .. } => self.sent(event, raw, *exchange),
+            Kind::Sent { raw, exchange, purpose } => self.sent(event, raw, *exchange, *purpose),
             Kind::NotWritten { sent, why, left } => {
-                settle::not_written(self, event.at, *sent, why, *left)
+                settle::not_written(self, at, *sent, why, *left)
             }
             Kind::Received { raw, exchange } => self.received(event, raw, *exchange),
-            Kind::Noise { raw, .. } => {
+            Kind::Noise { raw, cut } => {
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.noise_seen += 1;
-                    g.noise.push(event.at, raw);
+                    g.noise.push(at, raw);
                 }
+                strange::noise(self, event, raw, *cut);
             }
             Kind::Stderr { raw } => {
                 if let Some(g) = self.generation_mut(event.generation) {
-                    g.stderr.push(event.at, raw);
+                    g.stderr.push(at, raw);
                 }
             }
             Kind::Http { exchange, what } => self.http(event, *exchange, what),
@@ -229,14 +144,11 @@ impl Session {
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.stdout_closed = true;
                 }
-                settle::generation_over(
-                    self,
-                    event,
-                    "the server closed its stdout without answering",
-                );
+                let why = "the server closed its stdout without answering; its process still runs";
+                settle::generation_over(self, event, why);
             }
             Kind::Exit { code, signal } => {
-                let ended = Ended { at: event.at, code: *code, signal: *signal };
+                let ended = Ended { at, code: *code, signal: *signal };
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.ended = Some(ended);
                 }
@@ -245,31 +157,56 @@ impl Session {
             }
             Kind::Agreed { protocol } => self.protocol = Some(protocol.clone()),
             Kind::State { state, why } => {
-                self.link = Some(Link { state: *state, since: event.at, why: why.clone() });
+                self.link = Some(Link { state: *state, since: at, why: why.clone() });
             }
-            Kind::Note(Note::TimedOut { call, after_s }) => {
-                settle::given_up(self, event.at, *call, &format!("no answer within {after_s} s"));
-            }
-            Kind::Note(Note::Cancelled { call }) => {
+            Kind::Note(note) => self.noted(at, note),
+        }
+    }
+
+    fn noted(&mut self, at: Time, note: &Note) {
+        match note {
+            Note::TimedOut { call, after_s } => settle::timed_out(self, at, *call, *after_s),
+            Note::Cancelled { call } => {
                 settle::given_up(
                     self,
-                    event.at,
+                    at,
                     *call,
                     "cancelled here; the server may finish it all the same",
                 );
             }
-            Kind::Note(Note::Text(text)) => self.note(event.at, text.clone()),
+            Note::StoppedWaiting { call } => {
+                let why = "no longer waited for here; the server was not told, and a late answer is still taken";
+                settle::given_up(self, at, *call, why);
+            }
+            Note::Limit { call, limit_s, extends } => {
+                if let Some(c) = self.calls.get_mut(call) {
+                    c.live.limit_s = Some(*limit_s);
+                    c.live.limit_extends = *extends;
+                }
+            }
+            Note::LeftOpen { call, why } => settle::left_open(self, at, *call, why),
+            Note::Text(text) => self.note(at, text.clone()),
         }
     }
 
+    /// Tells a line; one that was told just before is counted instead.
     pub(super) fn note(&mut self, at: Time, text: String) {
-        if self.notes.len() >= 200 {
-            self.notes.pop_front();
+        if self.last_note.0 == text
+            && let Some(last) = self.notes.back_mut()
+        {
+            self.last_note.1 += 1;
+            *last = (at, format!("{text} (×{})", self.last_note.1));
+            return;
         }
+        if self.notes.len() >= NOTES {
+            self.notes.pop_front();
+            self.notes_dropped += 1;
+        }
+        self.last_note = (text.clone(), 1);
         self.notes.push_back((at, text));
     }
 
-    fn generation_mut(&mut self, n: u32) -> Option<&mut Generation> {
+    pub(super) fn generation_mut(&mut self, n: u32) -> Option<&mut Generation> {
         self.generations.iter_mut().rev().find(|g| g.n == n)
     }
 
@@ -288,50 +225,62 @@ impl Session {
         self.tools = ToolList::default();
         self.tools_generation = 0;
         self.tools_stale = false;
+        self.capabilities = None;
+        self.block = None;
+        // What an earlier life still says of its tools or its name is of no use now.
+        self.waiting.retain(|_, w| matches!(w, Asked::Task { .. }));
     }
 
-    fn sent(&mut self, event: &Event, raw: &Bytes, exchange: Option<u64>) {
+    fn sent(&mut self, event: &Event, raw: &Bytes, exchange: Option<u64>, purpose: Purpose) {
         let text = String::from_utf8_lossy(raw);
         let Frame::Request { id, method, params } = Frame::parse(&text) else { return };
         let key = (event.generation, id.clone());
+        let of = match purpose {
+            Purpose::FollowUp { call } => Some(call),
+            _ => None,
+        };
         let mut call = None;
-        let waiting = match method.as_str() {
-            "tools/call" => {
-                let params = params.unwrap_or("{}");
-                let args = raw::get(params, "arguments").map(str::to_owned);
-                let request_id = args.as_deref().and_then(|a| raw::get_str(a, "request_id"));
-                self.calls.insert(
-                    event.seq,
-                    Call {
-                        id: event.seq,
-                        generation: event.generation,
-                        rpc_id: id.clone(),
-                        tool: raw::get_str(params, "name").unwrap_or_default(),
-                        args,
-                        request_id,
-                        sent_at: event.at,
-                        sent: 1,
-                        rounds: 1,
-                        exchange,
-                        accepted: false,
-                        settled: None,
-                        extra_answers: 0,
-                    },
-                );
-                self.by_id.insert(key.clone(), event.seq);
+        let asked = match (method.as_str(), of) {
+            ("tools/call", Some(of)) => {
+                if let Some(c) = self.calls.get_mut(&of) {
+                    c.rounds += 1;
+                    c.rpc_id = id.clone();
+                    c.generation = event.generation;
+                    c.exchange = exchange;
+                    c.accepted = false;
+                    c.live = Live {
+                        limit_s: c.live.limit_s,
+                        limit_extends: c.live.limit_extends,
+                        ..Live::default()
+                    };
+                }
+                call = Some(of);
+                None
+            }
+            ("tools/call", None) => {
+                self.calls.insert(event.seq, new_call(event, &id, params, exchange));
                 call = Some(event.seq);
                 None
             }
-            "initialize" => Some(Waiting::Initialize),
-            "server/discover" => Some(Waiting::Discover),
-            "tools/list" => {
+            ("initialize", _) => Some(Asked::Initialize),
+            ("server/discover", _) => Some(Asked::Discover),
+            ("tools/list", _) => {
                 let first = params.and_then(|p| raw::get(p, "cursor")).is_none();
-                Some(Waiting::Tools { first })
+                Some(Asked::Tools { first })
             }
-            _ => Some(Waiting::Other),
+            ("tasks/get" | "tasks/result", Some(call)) => {
+                Some(Asked::Task { call, ends: method == "tasks/result" })
+            }
+            _ => Some(Asked::Other),
         };
-        if let Some(w) = waiting {
-            self.waiting.insert(key, w);
+        match (asked, call) {
+            (Some(w), _) => {
+                self.waiting.insert(key, w);
+            }
+            (None, Some(call)) => {
+                self.by_id.insert(key, call);
+            }
+            (None, None) => {}
         }
         if let Some(x) = exchange {
             let with_session =
@@ -340,140 +289,30 @@ impl Session {
             entry.call = call;
             entry.rpc_id = Some(id);
             entry.with_session = with_session;
-        }
-    }
-
-    fn received(&mut self, event: &Event, raw: &Bytes, exchange: Option<u64>) {
-        let text = String::from_utf8_lossy(raw);
-        match Frame::parse(&text) {
-            Frame::Response { id, answer } => self.response(event, id, answer, exchange),
-            Frame::Notification { method, .. } if method == "notifications/tools/list_changed" => {
-                self.tools_stale = true;
-            }
-            Frame::Malformed { id, why } => settle::malformed(self, event, id, exchange, why),
-            Frame::Request { .. } | Frame::Notification { .. } | Frame::NotRpc => {}
-        }
-    }
-
-    fn response(
-        &mut self,
-        event: &Event,
-        id: Option<Id>,
-        answer: Answer<'_>,
-        exchange: Option<u64>,
-    ) {
-        let x = exchange.and_then(|x| self.exchanges.get(&x)).cloned();
-        // A POST refused with a status carries a body whose id is null, wrong or missing: the exchange tells
-        // whose answer it is (protocol.md, section 9).
-        if let Some(x) = &x
-            && x.status.is_some_and(|s| !(200..300).contains(&s))
-        {
-            if let Some(call) = x.call {
-                settle::refusing_body(self, event.at, call, x, &answer);
-            } else if let Some(id) = &x.rpc_id {
-                self.waiting.remove(&(event.generation, id.clone()));
-            }
-            return;
-        }
-        let Some(id) = id else {
-            return self.stray(event, "an error without an id", exchange, &answer);
-        };
-        // Clients that share a generation (2026-07-28 over HTTP) may use the same ids at the same time: the
-        // exchange tells whose answer it is.
-        if let Some(call) = x.as_ref().and_then(|x| x.call)
-            && self.calls.get(&call).is_some_and(|c| c.rpc_id == id)
-        {
-            return settle::answered(self, event.at, call, &answer);
-        }
-        let key = (event.generation, id);
-        if let Some(call) = self.by_id.get(&key).copied() {
-            return settle::answered(self, event.at, call, &answer);
-        }
-        let Some(waiting) = self.waiting.remove(&key) else {
-            return self.stray(event, "an answer to nothing that was asked", exchange, &answer);
-        };
-        let Answer::Result(result) = answer else { return };
-        match waiting {
-            Waiting::Initialize => {
-                self.server = raw::get(result, "serverInfo").map(server_info);
-            }
-            Waiting::Discover => {
-                self.server =
-                    raw::get_path(result, &["_meta", "io.modelcontextprotocol/serverInfo"])
-                        .map(server_info)
-                        .or(self.server.take());
-            }
-            Waiting::Tools { first } => {
-                if first {
-                    self.tools = ToolList::default();
-                }
-                self.tools.add_page(result);
-                self.tools_generation = event.generation;
-                self.tools_stale = false;
-                self.tools.complete =
-                    raw::get_str(result, "nextCursor").is_none_or(|c| c.is_empty());
-            }
-            Waiting::Other => {}
-        }
-    }
-
-    /// An answer that matches no id. With one call pending and nothing else to tie it to, an error is tied to
-    /// that call only in words: it settles nothing.
-    fn stray(&mut self, event: &Event, what: &str, exchange: Option<u64>, answer: &Answer<'_>) {
-        self.strays += 1;
-        if let Some(call) = exchange.and_then(|x| self.exchanges.get(&x)).and_then(|x| x.call)
-            && let Answer::Error { .. } = answer
-        {
-            // On its own HTTP exchange an error can belong to nobody else.
-            return settle::answered(self, event.at, call, answer);
-        }
-        let said = match answer {
-            Answer::Error { message, .. } => format!("{what}: {message}"),
-            Answer::Result(_) => what.to_owned(),
-        };
-        self.note(event.at, said);
-    }
-
-    fn http(&mut self, event: &Event, exchange: u64, what: &Http) {
-        match what {
-            Http::Request { .. } => {}
-            Http::Status { status, content_type, session, www_authenticate, .. } => {
-                let call = {
-                    let x = self.exchanges.entry(exchange).or_default();
-                    x.status = Some(*status);
-                    x.content_type = content_type.clone();
-                    x.www_authenticate = www_authenticate.clone();
-                    x.call
-                };
-                // Only a successful initialize may name the session; the client says so with a state event.
-                if let (Some(s), true) = (session, (200..300).contains(status))
-                    && let Some(g) = self.generation_mut(event.generation)
-                {
-                    g.session_id.get_or_insert_with(|| s.clone());
-                }
-                if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
-                    c.accepted = (200..300).contains(status);
-                }
-            }
-            Http::Redirected { status, to } => {
-                let call = self.exchanges.get(&exchange).and_then(|x| x.call);
-                if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
-                    c.sent += 1;
-                }
-                self.note(event.at, format!("HTTP {status}: redirected to {to}"));
-            }
-            Http::Body { raw } => settle::plain_body(self, event.at, exchange, raw),
-            Http::End => settle::exchange_over(self, event.at, exchange, None),
-            Http::Failed { why, connected } => {
-                settle::exchange_over(self, event.at, exchange, Some((why, *connected)))
-            }
+            entry.modern = raw::get(params.unwrap_or(""), "_meta")
+                .is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion"));
         }
     }
 }
 
-fn server_info(text: &str) -> ServerInfo {
-    ServerInfo {
-        name: raw::get_str(text, "name").unwrap_or_default(),
-        version: raw::get_str(text, "version").unwrap_or_default(),
+fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>) -> Call {
+    let params = params.unwrap_or("{}");
+    let args = raw::get(params, "arguments").map(str::to_owned);
+    let request_id = args.as_deref().and_then(|a| raw::get_str(a, "request_id"));
+    Call {
+        id: event.seq,
+        generation: event.generation,
+        rpc_id: id.clone(),
+        tool: raw::get_str(params, "name").unwrap_or_default(),
+        args,
+        request_id,
+        sent_at: event.at,
+        sent: 1,
+        rounds: 1,
+        exchange,
+        accepted: false,
+        settled: None,
+        extra_answers: 0,
+        live: Live::default(),
     }
 }

@@ -3,7 +3,7 @@
 //! Appending is the only way anything becomes known; whoever acts, appends first. Frames are kept in a
 //! ring of bounded bytes with a counted gap; what the fold needs of the rest it keeps itself.
 
-use super::event::{Event, Kind};
+use super::event::{Event, Http, Kind};
 use super::fold::Session;
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -119,7 +119,11 @@ impl Journal {
 fn kept_size(kind: &Kind) -> Option<usize> {
     match kind {
         Kind::Stderr { .. } | Kind::Noise { .. } => None,
-        Kind::Sent { raw, .. } | Kind::Received { raw, .. } => Some(raw.len() + 128),
+        Kind::Sent { raw, .. }
+        | Kind::Received { raw, .. }
+        | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. } => {
+            Some(raw.len() + 128)
+        }
         _ => Some(128),
     }
 }

@@ -1,17 +1,35 @@
 //! The one append-only stream of events of an endpoint, and the folds that read it.
 //!
 //! `event` says what an event is, `log` owns the stream, `fold` turns it into what the faces show:
-//! generations, calls, tools, link. Nothing here does IO or decides what to send.
+//! generations, calls, tools, link. `answers`, `exchange` and `task` are the parts of the fold that read what came
+//! in; `settle` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
+//! pending call waits for. Nothing here does IO or decides what to send.
 
+mod answers;
 pub mod call;
 pub mod event;
+pub(crate) mod exchange;
 pub mod fold;
+pub mod generation;
+pub mod live;
 pub mod log;
-pub mod settle;
+pub mod refusal;
+mod settle;
+#[cfg(test)]
+mod settle_tests;
+mod strange;
+mod task;
+#[cfg(test)]
+mod testing;
+pub mod text;
 pub mod tools;
+pub mod waiting;
 
 pub use call::{AnswerStatus, Call, CallId, Outcome, Settled};
 pub use event::{Event, Kind, LinkState, Note};
 pub use fold::{Generation, Session};
+pub use live::{Live, Progress, Task};
 pub use log::Journal;
+pub use text::Text;
 pub use tools::{Hint, Tool, ToolList};
+pub use waiting::{Waiting, waiting};

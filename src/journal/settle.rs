@@ -3,18 +3,76 @@
 //! A wrong `ok` or `failed` is the worst bug there is: whatever is not proven here stays `unknown`.
 //! An answer always beats an earlier `unknown`, and is then marked late.
 
-use super::call::{AnswerStatus, CallId, Outcome, Settled, answer_status, answer_text};
+use super::call::{AnswerStatus, Call, CallId, Outcome, Settled, answer_status, answer_text};
 use super::event::Event;
-use super::fold::{Exchange, Session};
+use super::exchange::Exchange;
+use super::fold::Session;
+use super::live::Task;
+use super::refusal::{self, first_line, is_session_lost, refusal_words, refuses};
+use super::text::Text;
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::frame::Answer;
-use crate::wire::id::Id;
 use bytes::Bytes;
 
 /// The answer to a call has come.
-pub(super) fn answered(s: &mut Session, at: Time, call: CallId, answer: &Answer<'_>) {
-    let (outcome, why, status, result, error) = match answer {
+pub(super) fn answered(
+    s: &mut Session,
+    at: Time,
+    call: CallId,
+    answer: &Answer<'_>,
+    frame: &Bytes,
+) {
+    let Some(c) = s.calls.get_mut(&call) else { return };
+    let late = match &c.settled {
+        None => false,
+        Some(old) if old.outcome == Outcome::Unknown || is_open(c) => true,
+        Some(_) => {
+            c.extra_answers += 1;
+            let text = format!(
+                "a second answer to call {} ({}), which was answered before: the first one counts",
+                c.rpc_id, c.tool
+            );
+            return s.note(at, text);
+        }
+    };
+    let mut settled = read(at, answer, frame);
+    if let Answer::Result(r) = answer {
+        if let Some(task) = Task::of_answer(r, at) {
+            c.live.task = Some(task);
+            if !late {
+                return; // Its end settles the call.
+            }
+        } else if raw::get_str(r, "resultType").as_deref() == Some("input_required") {
+            c.live.wants = Some(Text::part(frame, r));
+            if !late {
+                return; // The next round does, or whoever leaves it open.
+            }
+            settled.why = format!("answered: not finished, the server wants {}", wanted(r));
+        } else {
+            c.live.wants = None;
+        }
+    }
+    if late {
+        settled.late = true;
+        settled.why.push_str(" (late: it already counted as ");
+        settled.why.push_str(if is_open(c) { "not finished)" } else { "unknown)" });
+    }
+    c.settled = Some(settled);
+}
+
+/// What an answer says, taken by itself.
+fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
+    let base = Settled {
+        at,
+        outcome: Outcome::Ok,
+        why: String::new(),
+        late: false,
+        answer_status: None,
+        result: None,
+        error: None,
+    };
+    match answer {
         Answer::Result(r) if raw::get(r, "isError").and_then(raw::as_bool) == Some(true) => {
             let text = answer_text(r);
             let why = if text.trim().is_empty() {
@@ -23,7 +81,8 @@ pub(super) fn answered(s: &mut Session, at: Time, call: CallId, answer: &Answer<
             } else {
                 format!("the tool answered with an error: {}", first_line(&text))
             };
-            (Outcome::ToolError, why, None, Some((*r).to_owned()), None)
+            let result = Some(Text::part(frame, r));
+            Settled { outcome: Outcome::ToolError, why, result, ..base }
         }
         Answer::Result(r) => {
             let status = answer_status(r);
@@ -34,47 +93,92 @@ pub(super) fn answered(s: &mut Session, at: Time, call: CallId, answer: &Answer<
                     "answered, but the answer does not say that it is finished"
                 }
             };
-            (Outcome::Ok, why.into(), Some(status), Some((*r).to_owned()), None)
+            let result = Some(Text::part(frame, r));
+            Settled { why: why.into(), answer_status: Some(status), result, ..base }
         }
         Answer::Error { raw, code, message } => {
-            let code = code.map_or("without a code".into(), |c| c.to_string());
-            let why =
-                format!("the server answered with JSON-RPC error {code}: {}", first_line(message));
-            (Outcome::RpcError, why, None, None, Some((*raw).to_owned()))
+            let number = code.map_or("without a code".into(), |c| c.to_string());
+            let mut why = format!(
+                "the server answered with JSON-RPC error {number}: {}",
+                first_line(message)
+            );
+            if *code == Some(-32020) {
+                why.push_str(
+                    "; it checks the headers before it runs anything, so this call did not run. Nothing is sent again by itself",
+                );
+            }
+            Settled { outcome: Outcome::RpcError, why, error: Some((*raw).to_owned()), ..base }
         }
-    };
-    let Some(c) = s.calls.get_mut(&call) else { return };
-    let late = match &c.settled {
-        None => false,
-        Some(old) if old.outcome == Outcome::Unknown => true,
-        Some(_) => {
-            c.extra_answers += 1;
-            s.note(at, "a second answer to a call that was already answered".into());
-            return;
-        }
-    };
-    let why = if late { format!("{why} (late: it had been given up)") } else { why };
-    c.settled = Some(Settled { at, outcome, why, late, answer_status: status, result, error });
+    }
+}
+
+/// Settled as not finished, with an end that may still come.
+fn is_open(c: &Call) -> bool {
+    let unfinished = |s: &Settled| s.answer_status == Some(AnswerStatus::InProgress);
+    c.settled.as_ref().is_some_and(unfinished) && (c.live.task.is_some() || c.live.wants.is_some())
 }
 
 /// Settles a pending call; leaves a settled one alone.
-fn end(s: &mut Session, at: Time, call: CallId, outcome: Outcome, why: String) {
-    if let Some(c) = s.calls.get_mut(&call)
-        && c.settled.is_none()
-    {
-        if outcome == Outcome::NotSent {
-            c.sent = 0;
-        }
-        c.settled = Some(Settled {
-            at,
-            outcome,
-            why,
-            late: false,
-            answer_status: None,
-            result: None,
-            error: None,
-        });
+pub(super) fn end(s: &mut Session, at: Time, call: CallId, outcome: Outcome, mut why: String) {
+    let Some(c) = s.calls.get_mut(&call).filter(|c| c.settled.is_none()) else { return };
+    let mut outcome = outcome;
+    if outcome == Outcome::NotSent && c.rounds > 1 {
+        // Its first round was taken: that the next one never left is no proof for the whole.
+        why = format!("round {} was {why}", c.rounds);
+        outcome = Outcome::Unknown;
     }
+    if outcome == Outcome::NotSent {
+        c.sent = 0;
+    }
+    if outcome == Outcome::Unknown
+        && let Some(remark) = &c.live.remark
+    {
+        why = format!("{why}; {remark}");
+    }
+    c.settled = Some(Settled {
+        at,
+        outcome,
+        why,
+        late: false,
+        answer_status: None,
+        result: None,
+        error: None,
+    });
+}
+
+/// Settles a pending call as answered and not finished: the server has it as a task, or waits for more input.
+pub(super) fn left_open(s: &mut Session, at: Time, call: CallId, why: &str) {
+    let Some(c) = s.calls.get_mut(&call).filter(|c| c.settled.is_none()) else { return };
+    let what = match (&c.live.wants, &c.live.task) {
+        (Some(r), _) => format!("the server wants {}", wanted(r)),
+        (None, Some(t)) => format!("the server has it as task {} ({})", t.id, t.status),
+        (None, None) => "the server has not finished it".into(),
+    };
+    c.settled = Some(Settled {
+        at,
+        outcome: Outcome::Ok,
+        why: format!("answered: not finished, {what}; {why}"),
+        late: false,
+        answer_status: Some(AnswerStatus::InProgress),
+        result: c.live.wants.clone(),
+        error: None,
+    });
+}
+
+/// What an input-required result asks for, in words.
+pub(super) fn wanted(result: &str) -> String {
+    let asks = raw::get(result, "inputRequests").and_then(raw::members).unwrap_or_default();
+    let words: Vec<String> = asks
+        .iter()
+        .map(|(_, ask)| {
+            let method = raw::get_str(ask, "method").unwrap_or_default();
+            match raw::get_path(ask, &["params", "message"]).and_then(raw::as_str) {
+                Some(m) => format!("{method} ({})", first_line(&m)),
+                None => method,
+            }
+        })
+        .collect();
+    if words.is_empty() { "to be asked again".into() } else { words.join(", ") }
 }
 
 /// The write failed. That nothing left is a proof: it also corrects an `unknown` that the process's end had
@@ -90,43 +194,55 @@ pub(super) fn not_written(s: &mut Session, at: Time, call: CallId, why: &str, le
     end(s, at, call, outcome, why.to_owned());
 }
 
-/// A limit passed or a person gave up.
+/// A limit passed. A task goes on by itself; anything else is not known.
+pub(super) fn timed_out(s: &mut Session, at: Time, call: CallId, after_s: f64) {
+    let Some(c) = s.calls.get_mut(&call).filter(|c| c.settled.is_none()) else { return };
+    if c.live.task.is_some() || c.live.wants.is_some() {
+        return left_open(s, at, call, &format!("not finished within {after_s} s"));
+    }
+    c.live.cancelled_at = Some(at);
+    let so_far = match (c.live.headers_at, c.live.bytes) {
+        _ if c.exchange.is_none() => "",
+        (None, _) => ", not even headers",
+        (Some(_), 0) => "; the stream was open, 0 bytes came",
+        (Some(_), _) => "; the stream was open",
+    };
+    end(s, at, call, Outcome::Unknown, format!("no answer within {after_s} s{so_far}"));
+}
+
+/// A person gave up.
 pub(super) fn given_up(s: &mut Session, at: Time, call: CallId, why: &str) {
+    if let Some(c) = s.calls.get_mut(&call)
+        && why.starts_with("cancelled")
+    {
+        c.live.cancelled_at = Some(at);
+    }
     end(s, at, call, Outcome::Unknown, why.to_owned());
 }
 
 /// The child ended or closed its stdout: nothing more can come on this generation.
 pub(super) fn generation_over(s: &mut Session, event: &Event, why: &str) {
-    let open: Vec<CallId> = s
+    let open: Vec<(CallId, Option<String>)> = s
         .calls
         .values()
         .filter(|c| c.generation == event.generation && c.is_pending() && c.exchange.is_none())
-        .map(|c| c.id)
+        .map(|c| (c.id, c.live.task.as_ref().map(|t| t.id.clone())))
         .collect();
-    for call in open {
-        end(s, event.at, call, Outcome::Unknown, why.to_owned());
+    for (call, task) in open {
+        let why = match task {
+            Some(id) => format!("{why}; its task was {id}"),
+            None => why.to_owned(),
+        };
+        end(s, event.at, call, Outcome::Unknown, why);
     }
 }
 
 /// An answer that is no legal answer. It may be the work's own, so the outcome is not known from it.
-pub(super) fn malformed(
-    s: &mut Session,
-    event: &Event,
-    id: Option<Id>,
-    exchange: Option<u64>,
-    why: &str,
-) {
-    let by_exchange = exchange.and_then(|x| s.exchanges.get(&x)).and_then(|x| x.call);
-    let call = by_exchange.or_else(|| {
-        let id = id?;
-        s.calls.values().find(|c| c.generation == event.generation && c.rpc_id == id).map(|c| c.id)
-    });
-    match call {
-        Some(call) => {
-            end(s, event.at, call, Outcome::Unknown, format!("the answer is malformed: {why}"))
-        }
-        None => s.note(event.at, format!("a malformed message: {why}")),
+pub(super) fn malformed(s: &mut Session, at: Time, call: CallId, why: &str) {
+    if s.calls.get(&call).is_some_and(|c| !c.is_pending()) {
+        return s.note(at, format!("a malformed answer to a settled call: {why}"));
     }
+    end(s, at, call, Outcome::Unknown, format!("the answer is malformed: {why}"));
 }
 
 /// A JSON-RPC body under a status that is not 2xx.
@@ -136,24 +252,23 @@ pub(super) fn refusing_body(
     call: CallId,
     x: &Exchange,
     answer: &Answer<'_>,
+    frame: &Bytes,
 ) {
     let status = x.status.unwrap_or(0);
-    let message = match answer {
-        Answer::Error { message, .. } => message.clone(),
-        Answer::Result(_) => String::new(),
+    let (code, message) = match answer {
+        Answer::Error { code, message, .. } => (*code, message.as_str()),
+        Answer::Result(_) => (None, ""),
     };
-    let code = match answer {
-        Answer::Error { code, .. } => *code,
-        Answer::Result(_) => None,
-    };
-    if is_session_lost(status, code, &message, x.with_session) {
-        let why = format!("session lost: HTTP {status}, {}", first_line(&message));
+    let said = first_line(message);
+    if is_session_lost(status, code, message, x.with_session) {
+        end(s, at, call, Outcome::Refused, format!("session lost: HTTP {status}, {said}"));
+    } else if x.modern && refusal::wants_initialize(status, code, message) {
+        let why = format!("HTTP {status}, the server does not speak 2026-07-28 any more: {said}");
         end(s, at, call, Outcome::Refused, why);
     } else if refuses(status) {
-        let why = format!("{}: {}", refusal_words(status, x), first_line(&message));
-        end(s, at, call, Outcome::Refused, why);
+        end(s, at, call, Outcome::Refused, format!("{}: {said}", refusal_words(status, x)));
     } else {
-        answered(s, at, call, answer);
+        answered(s, at, call, answer, frame);
     }
 }
 
@@ -163,28 +278,18 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     let Some(call) = x.call else { return };
     let status = x.status.unwrap_or(0);
     let text = String::from_utf8_lossy(body);
-    let shown = page_title(&text).unwrap_or_else(|| first_line(&text));
-    if is_session_lost(status, None, &text, x.with_session) {
-        end(s, at, call, Outcome::Refused, format!("session lost: HTTP {status}, {shown}"));
+    let shown = refusal::page_title(&text).unwrap_or_else(|| first_line(&text));
+    let (outcome, why) = if is_session_lost(status, None, &text, x.with_session) {
+        (Outcome::Refused, format!("session lost: HTTP {status}, {shown}"))
     } else if refuses(status) {
-        end(s, at, call, Outcome::Refused, format!("{}: {shown}", refusal_words(status, &x)));
-    } else if is_html(&text) {
-        end(
-            s,
-            at,
-            call,
-            Outcome::Unknown,
-            format!("HTTP {status}, not MCP: an HTML page from a proxy or login ({shown})"),
-        );
+        (Outcome::Refused, format!("{}: {shown}", refusal_words(status, &x)))
+    } else if refusal::is_html(&text) {
+        let why = format!("HTTP {status}, not MCP: an HTML page from a proxy or login ({shown})");
+        (Outcome::Unknown, why)
     } else {
-        end(
-            s,
-            at,
-            call,
-            Outcome::Unknown,
-            format!("HTTP {status}, a body that is not JSON-RPC: {shown}"),
-        );
-    }
+        (Outcome::Unknown, format!("HTTP {status}, a body that is not JSON-RPC: {shown}"))
+    };
+    end(s, at, call, outcome, why);
 }
 
 /// The exchange ended, properly or not.
@@ -196,7 +301,18 @@ pub(super) fn exchange_over(
 ) {
     let Some(x) = s.exchanges.remove(&exchange) else { return };
     let Some(call) = x.call else { return };
+    // What the server took on as a task, or asks more for, does not hang on this stream.
+    if s.calls.get(&call).is_none_or(|c| c.live.task.is_some() || c.live.wants.is_some()) {
+        return;
+    }
     let (outcome, why) = match (failed, x.status) {
+        (Some((why, false)), _) if x.redirected => {
+            if let Some(c) = s.calls.get_mut(&call) {
+                c.sent = c.sent.saturating_sub(1);
+            }
+            let why = format!("redirected, and where it was sent to can't be reached: {why}");
+            (Outcome::Unknown, why)
+        }
         (Some((why, false)), _) => (Outcome::NotSent, format!("never sent: {why}")),
         (Some((why, true)), None) => {
             (Outcome::Unknown, format!("sent, then the connection broke before any answer: {why}"))
@@ -210,68 +326,15 @@ pub(super) fn exchange_over(
         (None, Some(status)) if refuses(status) => (Outcome::Refused, refusal_words(status, &x)),
         (None, Some(404)) if x.with_session => (Outcome::Refused, "session lost: HTTP 404".into()),
         (None, Some(status)) if (200..300).contains(&status) => {
-            (Outcome::Unknown, "the server ended its answer without answering this call".into())
+            let stream = s.calls.get(&call).is_some_and(|c| c.live.stream);
+            let what = if stream { "the stream" } else { "the server's answer" };
+            (Outcome::Unknown, format!("{what} ended without an answer to this call"))
         }
-        (None, Some(status)) => (Outcome::Unknown, format!("HTTP {status} without an answer")),
+        (None, Some(status)) => {
+            let to = x.location.as_ref().map(|l| format!(" (it points to {l}: not followed)"));
+            (Outcome::Unknown, format!("HTTP {status} without an answer{}", to.unwrap_or_default()))
+        }
         (None, None) => (Outcome::Unknown, "the exchange ended without a status".into()),
     };
     end(s, at, call, outcome, why);
-}
-
-/// Statuses that say that this very POST was not handled (design: `refused`).
-pub fn refuses(status: u16) -> bool {
-    matches!(status, 401 | 403 | 413 | 429)
-}
-
-fn refusal_words(status: u16, x: &Exchange) -> String {
-    let mut words = match status {
-        401 => "HTTP 401: the server wants other credentials".to_owned(),
-        403 => "HTTP 403: the server does not allow this".to_owned(),
-        413 => "HTTP 413: the request is too large for the server".to_owned(),
-        429 => "HTTP 429: too many requests, the server did not take this one".to_owned(),
-        _ => format!("HTTP {status}"),
-    };
-    if let Some(w) = &x.www_authenticate {
-        words.push_str(&format!(" ({w})"));
-    }
-    words
-}
-
-/// Whether an HTTP answer says that the session is gone (protocol.md, section 9). A 404 with -32601 is an
-/// unknown method; a 400 about the protocol version is not a lost session.
-pub fn is_session_lost(status: u16, code: Option<i64>, text: &str, session_sent: bool) -> bool {
-    let text = text.to_ascii_lowercase();
-    let says_session = text.contains("session") && !text.contains("protocol version");
-    match status {
-        404 if code == Some(-32601) => false,
-        404 => session_sent || says_session,
-        400 | 401 | 500 => session_sent && says_session,
-        _ => false,
-    }
-}
-
-fn is_html(text: &str) -> bool {
-    let t = text.trim_start().to_ascii_lowercase();
-    t.starts_with("<!doctype html") || t.starts_with("<html")
-}
-
-/// The title of an HTML page; nothing else of a proxy's page is worth a line.
-fn page_title(text: &str) -> Option<String> {
-    if !is_html(text) {
-        return None;
-    }
-    let lower = text.to_ascii_lowercase();
-    let start = lower.find("<title>")? + 7;
-    let end = start + lower.get(start..)?.find("</title>")?;
-    text.get(start..end).map(|t| t.trim().to_owned())
-}
-
-/// The first line that holds something, at most 300 characters of it.
-pub fn first_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("");
-    if line.chars().count() > 300 {
-        line.chars().take(300).collect::<String>() + "…"
-    } else {
-        line.to_owned()
-    }
 }

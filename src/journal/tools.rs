@@ -3,6 +3,10 @@
 //! Parses; never decides what a hint allows (that is `judge::gate`).
 
 use crate::json::raw;
+use std::collections::HashMap;
+
+/// How many dropped entries are listed.
+const DROPPED: usize = 1_000;
 
 /// A hint of `annotations` as it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -50,6 +54,8 @@ pub struct Tool {
     pub input_schema: Option<String>,
     /// Names of the declared properties.
     pub properties: Vec<String>,
+    /// 2025-11-25: the server only runs it as a task (`execution.taskSupport: required`).
+    pub only_as_task: bool,
     /// The list has this name twice, with different hints or schema.
     pub listed_twice: bool,
 }
@@ -76,6 +82,9 @@ impl Tool {
             open_world: hint("openWorldHint"),
             input_schema: schema.map(str::to_owned),
             properties,
+            only_as_task: raw::get_path(text, &["execution", "taskSupport"])
+                .and_then(raw::as_str)
+                .is_some_and(|t| t == "required"),
             listed_twice: false,
         })
     }
@@ -105,18 +114,41 @@ impl ToolList {
 
     /// Adds one page's entries. A name that comes twice with other content is marked on the first entry.
     pub fn add_page(&mut self, result: &str) {
+        self.add_page_checked(result, |_| None);
+    }
+
+    /// The same; an entry for which `refuse` has a reason is dropped and listed as such.
+    pub fn add_page_checked(&mut self, result: &str, refuse: impl Fn(&Tool) -> Option<String>) {
+        let mut index: HashMap<String, usize> =
+            self.tools.iter().enumerate().map(|(i, t)| (t.name.clone(), i)).collect();
         for entry in raw::get(result, "tools").and_then(raw::items).unwrap_or_default() {
             let Some(tool) = Tool::parse(entry) else {
-                self.dropped.push("an entry without a name".into());
+                self.drop_entry("an entry without a name".into());
                 continue;
             };
-            match self.tools.iter_mut().find(|t| t.name == tool.name) {
+            if let Some(why) = refuse(&tool) {
+                self.drop_entry(format!("{}: {why}", tool.name));
+                continue;
+            }
+            match index.get(&tool.name).and_then(|i| self.tools.get_mut(*i)) {
                 Some(first) => {
                     let same = Tool { listed_twice: first.listed_twice, ..tool } == *first;
                     first.listed_twice |= !same;
                 }
-                None => self.tools.push(tool),
+                None => {
+                    index.insert(tool.name.clone(), self.tools.len());
+                    self.tools.push(tool);
+                }
             }
+        }
+    }
+
+    fn drop_entry(&mut self, why: String) {
+        // A server that lists rubbish without end is named, not stored.
+        match self.dropped.len() {
+            0..DROPPED => self.dropped.push(why),
+            DROPPED => self.dropped.push("more entries were dropped".into()),
+            _ => {}
         }
     }
 }

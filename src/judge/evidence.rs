@@ -26,6 +26,10 @@ pub(super) fn lines(facts: &Facts, wire: &WireFacts<'_>) -> Vec<Evidence> {
     out.0
 }
 
+fn counted(effects: u64) -> String {
+    format!("{effects} effect{}", if effects == 1 { "" } else { "s" })
+}
+
 struct Lines(Vec<Evidence>);
 
 impl Lines {
@@ -59,7 +63,8 @@ impl Lines {
         match &facts.row {
             Some(row) if !row.effects.is_empty() => {
                 for e in &row.effects {
-                    let label = if e.label.is_empty() { String::new() } else { format!(" ({})", e.label) };
+                    let label =
+                        if e.label.is_empty() { String::new() } else { format!(" ({})", e.label) };
                     self.add("ledger", None, format!("effect {}{label}", e.key));
                 }
             }
@@ -67,9 +72,12 @@ impl Lines {
             None if n > 0 && facts.purged => self.add(
                 "ledger",
                 None,
-                format!("{n} effect(s) without a row, older than what the ledger still has requests for: swept"),
+                format!(
+                    "{} without a row, older than what the ledger still has requests for: swept",
+                    counted(n)
+                ),
             ),
-            None if n > 0 => self.add("ledger", None, format!("{n} effect(s) without a row")),
+            None if n > 0 => self.add("ledger", None, format!("{} without a row", counted(n))),
             _ => {}
         }
     }

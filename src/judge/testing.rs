@@ -48,6 +48,7 @@ pub(crate) fn call(request_id: &str, generation: u32, sent: f64) -> Call {
         accepted: false,
         settled: None,
         extra_answers: 0,
+        live: Default::default(),
     }
 }
 

@@ -4,6 +4,27 @@
 use super::words::State;
 use std::collections::BTreeMap;
 
+/// Some of what was found, and how many there are in all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found<T> {
+    /// The newest.
+    pub list: Vec<T>,
+    /// All of them.
+    pub total: u64,
+}
+
+impl<T> Default for Found<T> {
+    fn default() -> Found<T> {
+        Found { list: Vec::new(), total: 0 }
+    }
+}
+
+impl<T> From<Vec<T>> for Found<T> {
+    fn from(list: Vec<T>) -> Found<T> {
+        Found { total: list.len() as u64, list }
+    }
+}
+
 /// What a pass over the whole ledger found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Totals {
@@ -12,20 +33,20 @@ pub struct Totals {
     /// Effects in all; `None` where the ledger has no effects table.
     pub effects: Option<u64>,
     /// Requests with more than one effect, and how many.
-    pub duplicate_effects: Vec<(String, u64)>,
+    pub duplicate_effects: Found<(String, u64)>,
     /// Requests that are done and have no effect.
-    pub done_without_effect: Vec<String>,
+    pub done_without_effect: Found<String>,
     /// Request ids of effects without a row, younger than the oldest effect that has one.
-    pub effect_without_request: Vec<String>,
+    pub effect_without_request: Found<String>,
     /// The same, older: their rows were swept.
-    pub purged: Vec<String>,
+    pub purged: Found<String>,
     /// Groups of requests with the same arguments hash.
-    pub same_hash: Vec<Vec<String>>,
+    pub same_hash: Found<Vec<String>>,
     /// Labels that several requests' effects share, with those requests.
     pub same_label: Vec<(String, Vec<String>)>,
-    /// Requests that are not done, with their state.
+    /// Requests that are not done, with their state; all of them are counted in `requests`.
     pub unfinished: Vec<(String, State)>,
-    /// Effects by label.
+    /// Effects with each label that is expected.
     pub labels: BTreeMap<String, u64>,
     /// Rows that are known to be there and could not be read (damaged pages).
     pub unread_rows: u64,
@@ -81,21 +102,27 @@ impl Verified {
     }
 }
 
+/// A foreign ledger's own end is an end, if no good one.
+fn is_over(s: &State) -> bool {
+    matches!(s, State::Done | State::Failed | State::Cancelled | State::Expired)
+}
+
 /// Checks the invariants. `strict`: warnings are errors.
 pub fn verify(totals: &Totals, expected: &Expected, strict: bool) -> Verified {
     let mut problems = Problems { list: Vec::new(), strict };
     problems.broken(totals);
-    problems.unexpected(totals, expected);
+    let wrong = problems.unexpected(totals, expected);
     problems.doubtful(totals);
-    let problems = problems.list;
-    let count = |kind: &str| problems.iter().filter(|p| p.kind == kind).count() as u64;
+    let mut problems = problems.list;
+    problems.sort_by_key(|p| p.severity);
+    let unfinished = totals.requests.iter().filter(|(s, _)| !is_over(s)).map(|(_, n)| n).sum();
     let parts: Vec<String> = [
-        (count("duplicate_effect"), "duplicate", "duplicates"),
-        (count("done_without_effect"), "done without effect", "done without effect"),
-        (count("effect_without_request"), "effect without request", "effects without request"),
-        (count("unexpected_count"), "count not as expected", "counts not as expected"),
-        (count("unfinished"), "unfinished", "unfinished"),
-        (totals.same_hash.len() as u64, "suspect pair", "suspect pairs"),
+        (totals.duplicate_effects.total, "duplicate", "duplicates"),
+        (totals.done_without_effect.total, "done without effect", "done without effect"),
+        (totals.effect_without_request.total, "effect without request", "effects without request"),
+        (wrong, "count not as expected", "counts not as expected"),
+        (unfinished, "unfinished", "unfinished"),
+        (totals.same_hash.total, "suspect pair", "suspect pairs"),
         (totals.unread_rows, "row could not be read", "rows could not be read"),
     ]
     .into_iter()
@@ -108,7 +135,8 @@ pub fn verify(totals: &Totals, expected: &Expected, strict: bool) -> Verified {
         None => "can't say whether exactly once: this ledger has no effects table".into(),
         Some(effects) => {
             let requests: u64 = totals.requests.values().sum();
-            format!("exactly once: {requests} requests, {effects} effects")
+            let of = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+            format!("exactly once: {}, {}", of(requests, "request"), of(effects, "effect"))
         }
     };
     Verified { problems, exactly_once, sentence }
@@ -125,28 +153,59 @@ impl Problems {
         self.list.push(Problem { kind, severity, request_ids: ids.to_vec(), detail });
     }
 
-    fn broken(&mut self, t: &Totals) {
-        use Severity::Error;
-        for (id, n) in &t.duplicate_effects {
-            let detail = format!("{id} has {n} effects");
-            self.add("duplicate_effect", Error, std::slice::from_ref(id), detail);
-        }
-        for id in &t.done_without_effect {
-            let detail = format!("{id} is done and has no effect");
-            self.add("done_without_effect", Error, std::slice::from_ref(id), detail);
-        }
-        for id in &t.effect_without_request {
-            let detail = format!("an effect of {id} has no request row");
-            self.add("effect_without_request", Error, std::slice::from_ref(id), detail);
+    /// What is counted and not named.
+    fn rest(&mut self, kind: &'static str, severity: Severity, total: u64, named: usize) {
+        let more = total.saturating_sub(named as u64);
+        if more > 0 {
+            self.add(kind, severity, &[], format!("{more} more, not named here"));
         }
     }
 
-    fn unexpected(&mut self, t: &Totals, e: &Expected) {
+    fn one_each(
+        &mut self,
+        kind: &'static str,
+        severity: Severity,
+        found: &Found<String>,
+        detail: impl Fn(&str) -> String,
+    ) {
+        for id in &found.list {
+            self.add(kind, severity, std::slice::from_ref(id), detail(id));
+        }
+        self.rest(kind, severity, found.total, found.list.len());
+    }
+
+    fn broken(&mut self, t: &Totals) {
+        use Severity::Error;
+        let twice = &t.duplicate_effects;
+        for (id, n) in &twice.list {
+            let detail = format!("{id} has {n} effects");
+            self.add("duplicate_effect", Error, std::slice::from_ref(id), detail);
+        }
+        self.rest("duplicate_effect", Error, twice.total, twice.list.len());
+        self.one_each("done_without_effect", Error, &t.done_without_effect, |id| {
+            format!("{id} is done and has no effect")
+        });
+        self.one_each("effect_without_request", Error, &t.effect_without_request, |id| {
+            format!("an effect of {id} has no request row")
+        });
+        if t.unread_rows > 0 {
+            let detail =
+                format!("at least {} rows could not be read: the file is damaged", t.unread_rows);
+            self.add("unreadable_rows", Error, &[], detail);
+        }
+    }
+
+    /// How many counts are not as expected.
+    fn unexpected(&mut self, t: &Totals, e: &Expected) -> u64 {
+        let mut wrong = 0;
         let mut check = |what: String, want: u64, got: u64| {
-            if want != got {
-                let detail = format!("{what}: expected {want}, found {got}");
-                self.add("unexpected_count", Severity::Error, &[], detail);
-            }
+            let detail = match t.effects {
+                Some(_) if want == got => return,
+                Some(_) => format!("{what}: expected {want}, found {got}"),
+                None => format!("{what}: expected {want}, and this ledger has no effects table"),
+            };
+            wrong += 1;
+            self.add("unexpected_count", Severity::Error, &[], detail);
         };
         for (label, want) in &e.labels {
             check(
@@ -158,38 +217,34 @@ impl Problems {
         if let Some(want) = e.total {
             check("effects in all".into(), want, t.effects.unwrap_or(0));
         }
+        wrong
     }
 
     fn doubtful(&mut self, t: &Totals) {
         use Severity::Warning;
-        // A foreign ledger's own end is an end, if no good one.
-        let over = |s: &State| {
-            matches!(s, State::Done | State::Failed | State::Cancelled | State::Expired)
-        };
-        for (id, state) in t.unfinished.iter().filter(|(_, s)| !over(s)) {
+        let mut named = 0;
+        for (id, state) in t.unfinished.iter().filter(|(_, s)| !is_over(s)) {
+            named += 1;
             let detail = format!("{id} is {}", state.word());
             self.add("unfinished", Warning, std::slice::from_ref(id), detail);
         }
-        for ids in &t.same_hash {
-            self.add(
-                "suspect_duplicate",
-                Warning,
-                ids,
-                "the same arguments under several request_ids".into(),
-            );
+        let all = t.requests.iter().filter(|(s, _)| !is_over(s)).map(|(_, n)| n).sum();
+        self.rest("unfinished", Warning, all, named);
+        for ids in &t.same_hash.list {
+            let detail = format!("the same arguments under {} request_ids", ids.len());
+            self.add("suspect_duplicate", Warning, ids, detail);
         }
+        self.rest("suspect_duplicate", Warning, t.same_hash.total, t.same_hash.list.len());
         for (label, ids) in &t.same_label {
             let known = |g: &Vec<String>| ids.iter().all(|id| g.contains(id));
-            if !t.same_hash.iter().any(known) {
+            if !t.same_hash.list.iter().any(known) {
                 let detail = format!("effects of several requests share the label {label}");
                 self.add("suspect_duplicate", Warning, ids, detail);
             }
         }
-        for id in &t.purged {
-            let detail =
-                format!("the row of {id} was swept; its effect is older than any that has a row");
-            self.add("request_purged", Warning, std::slice::from_ref(id), detail);
-        }
+        self.one_each("request_purged", Warning, &t.purged, |id| {
+            format!("the row of {id} was swept; its effect is older than any that has a row")
+        });
     }
 }
 
@@ -205,7 +260,7 @@ mod tests {
         Totals {
             requests: [(State::Done, 5), (State::Abandoned, 2)].into(),
             effects: Some(5),
-            same_hash: vec![ids(&["night-001", "night-006"])],
+            same_hash: vec![ids(&["night-001", "night-006"])].into(),
             same_label: vec![("障害報告".into(), ids(&["night-001", "night-006"]))],
             unfinished: vec![
                 ("night-005".into(), State::Abandoned),
@@ -231,9 +286,9 @@ mod tests {
     fn every_broken_invariant_is_an_error_with_its_requests() {
         let t = Totals {
             effects: Some(4),
-            duplicate_effects: vec![("a".into(), 2)],
-            done_without_effect: ids(&["b"]),
-            effect_without_request: ids(&["c"]),
+            duplicate_effects: vec![("a".into(), 2)].into(),
+            done_without_effect: ids(&["b"]).into(),
+            effect_without_request: ids(&["c"]).into(),
             labels: [("x".to_owned(), 2)].into(),
             ..Totals::default()
         };
@@ -260,7 +315,7 @@ mod tests {
         let t = Totals {
             requests: [(State::Done, 2)].into(),
             effects: Some(3),
-            purged: ids(&["old"]),
+            purged: ids(&["old"]).into(),
             same_label: vec![("daily".into(), ids(&["a", "b"]))],
             ..Totals::default()
         };
@@ -272,7 +327,34 @@ mod tests {
         assert_eq!(v.problems.len(), 2);
         let v = verify(&Totals { unread_rows: 1, ..t.clone() }, &Expected::default(), false);
         assert_eq!(v.sentence, "NOT exactly once: 1 row could not be read");
-        let v = verify(&Totals { effects: None, ..t }, &Expected::default(), false);
+        assert!(!v.passes(), "what could not be read was not checked");
+        let none = Totals { effects: None, ..t };
+        let v = verify(&none, &Expected::default(), false);
         assert!(!v.exactly_once && v.sentence.starts_with("can't say"));
+        let v = verify(&none, &Expected { total: Some(0), ..Expected::default() }, false);
+        assert!(!v.passes(), "no effects table is not zero effects");
+    }
+
+    #[test]
+    fn what_is_not_named_is_counted() {
+        let t = Totals {
+            requests: [(State::Done, 9), (State::Running, 7)].into(),
+            effects: Some(9),
+            done_without_effect: Found { list: ids(&["a"]), total: 5 },
+            unfinished: vec![("r".into(), State::Running)],
+            ..Totals::default()
+        };
+        let v = verify(&t, &Expected::default(), false);
+        assert_eq!(v.sentence, "NOT exactly once: 5 done without effect, 7 unfinished");
+        let details: Vec<&str> = v.problems.iter().map(|p| p.detail.as_str()).collect();
+        assert_eq!(
+            details,
+            [
+                "a is done and has no effect",
+                "4 more, not named here",
+                "r is running",
+                "6 more, not named here"
+            ]
+        );
     }
 }

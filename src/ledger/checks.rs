@@ -1,16 +1,19 @@
 //! Invariants of a ledger, asked as questions: equal hashes, more than one effect, one without the other.
 //!
-//! Finds; never judges. Each question is one pass over a table.
+//! Finds; never judges. Each question is one pass over a table, in bounded memory.
 
-use super::reader::{Reader, row, sql_limit};
+use super::reader::{Reader, marks, row, sql_limit};
+use super::repeats::{Repeated, Repeats};
 use super::row::{Effect, Row};
 use super::schema::{Source, quoted};
 use super::survey::DONE;
-use super::trouble::LedgerError;
+use super::trouble::{LedgerError, Trouble};
 use super::value;
 use rusqlite::types::ValueRef;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use rusqlite::{Params, params_from_iter};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 
 /// Requests with the same arguments hash.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +22,40 @@ pub struct HashGroup {
     pub args_hash: String,
     /// Two rows or more, oldest first, with effects.
     pub rows: Vec<Row>,
+}
+
+/// The newest things found, and how many there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named<T> {
+    /// At most as many as were asked for.
+    pub list: Vec<T>,
+    /// All of them.
+    pub total: u64,
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Named<T> {
+        Named { list: Vec::new(), total: 0 }
+    }
+}
+
+impl<T> Named<T> {
+    fn absorb(&mut self, other: Named<T>, limit: usize) {
+        self.total += other.total;
+        self.list.extend(other.list);
+        self.list.truncate(limit);
+    }
+}
+
+/// What one pass over the effects has found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// Effects in all.
+    pub effects: u64,
+    /// How often each label that was asked for occurs.
+    pub wanted: Vec<(String, u64)>,
+    /// Labels that several requests' effects share, with some of those requests.
+    pub shared: Vec<(String, Vec<String>)>,
 }
 
 /// Effects whose request_id has no row.
@@ -74,32 +111,91 @@ impl Reader<'_> {
     pub fn same_hash_groups(&self, limit: usize) -> Result<Vec<HashGroup>, LedgerError> {
         let r = &self.schema().requests;
         let Some(hash) = &r.args_hash else { return Ok(Vec::new()) };
-        let groups = self.repeated(&r.source, hash)?.into_iter().take(limit);
-        let groups = groups.map(|(args_hash, mut places)| {
-            places.truncate(100);
+        let mut out = Vec::new();
+        for (mut places, _) in self.repeated(&r.source, hash, limit)?.groups {
             places.reverse();
-            Ok(HashGroup { args_hash, rows: self.rows_at(&places)? })
-        });
-        groups.collect()
+            let mut rows = self.rows_at(&places)?;
+            // Read again, after the pass: what is no longer equal was changed meanwhile.
+            let args_hash = rows.first().and_then(|r| r.args_hash.clone()).unwrap_or_default();
+            rows.retain(|r| r.args_hash.as_deref() == Some(&args_hash));
+            if rows.len() > 1 {
+                out.push(HashGroup { args_hash, rows });
+            }
+        }
+        Ok(out)
     }
 
     /// How many pairs of requests have equal hashes, and how many requests are in such a group.
     pub fn same_hash_counts(&self) -> Result<(u64, u64), LedgerError> {
         let r = &self.schema().requests;
         let Some(hash) = &r.args_hash else { return Ok((0, 0)) };
-        let sizes =
-            self.repeated(&r.source, hash)?.into_iter().map(|(_, places)| places.len() as u64);
-        Ok(sizes.fold((0, 0), |(pairs, rows), n| (pairs + n * (n - 1) / 2, rows + n)))
+        let found = self.repeated(&r.source, hash, 0)?;
+        Ok((found.pairs, found.members))
+    }
+
+    /// Groups of requests with equal hashes: the request ids of the `limit` groups with the newest rows, oldest
+    /// first, at most 100 of each.
+    pub fn equal_hashes(&self, limit: usize) -> Result<Named<Vec<String>>, LedgerError> {
+        let r = &self.schema().requests;
+        let Some(hash) = &r.args_hash else { return Ok(Named::default()) };
+        let found = self.repeated(&r.source, hash, limit)?;
+        let groups = self.confirmed(&r.source, hash, &r.id, &found)?;
+        let gone = (found.groups.len() - groups.len()) as u64;
+        Ok(Named {
+            total: found.total - gone,
+            list: groups.into_iter().map(|(_, ids)| ids).collect(),
+        })
     }
 
     /// Request ids with two effects or more, with how many; newest first, at most `limit`.
     pub fn duplicate_effects(&self, limit: usize) -> Result<Vec<(String, u64)>, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(Vec::new()) };
+        Ok(self.repeated_effects(limit)?.list)
+    }
+
+    /// The same, and how many such requests there are.
+    pub fn repeated_effects(&self, limit: usize) -> Result<Named<(String, u64)>, LedgerError> {
+        let Some(e) = &self.schema().effects else { return Ok(Named::default()) };
         if e.request_unique {
-            return Ok(Vec::new());
+            return Ok(Named::default());
         }
-        let found = self.repeated(&e.source, &e.request_id)?.into_iter().take(limit);
-        Ok(found.map(|(id, places)| (id, places.len() as u64)).collect())
+        let found = self.repeated(&e.source, &e.request_id, limit)?;
+        let ids = self.confirmed(&e.source, &e.request_id, &e.request_id, &found)?;
+        let gone = (found.groups.len() - ids.len()) as u64;
+        let sizes = found.groups.iter().map(|(_, n)| *n).zip(&ids);
+        // At most 100 places of a group are read again; a larger one is as large as it was found.
+        let list = sizes.map(|(n, (id, again))| (id.clone(), n.max(again.len() as u64)));
+        Ok(Named { list: list.collect(), total: found.total - gone })
+    }
+
+    /// One pass over the effects: how many, how often each label of `wanted` occurs, and which labels the
+    /// effects of several requests share (the `limit` newest, at most 100 requests of each).
+    pub fn labels(&self, wanted: &[String], limit: usize) -> Result<Labels, LedgerError> {
+        let Some(e) = &self.schema().effects else { return Ok(Labels::default()) };
+        let (mut repeats, state) = (Repeats::default(), RandomState::new());
+        let mut counts = vec![0; wanted.len()];
+        let mut effects = 0;
+        self.each(&e.source, &e.label, true, |place, value| {
+            effects += 1;
+            let bytes = bytes(value);
+            for (n, _) in counts.iter_mut().zip(wanted).filter(|(_, w)| *bytes == *w.as_bytes()) {
+                *n += 1;
+            }
+            // An effect's own key says nothing of what it is about, and an empty label is none.
+            let tells = e.label != e.key && !bytes.is_empty();
+            if tells { repeats.push(state.hash_one(bytes), place) } else { Ok(()) }
+        })?;
+        let found = repeats.finish(limit).map_err(|e| self.no_room(&e))?;
+        let shared = self.confirmed(&e.source, &e.label, &e.request_id, &found)?.into_iter();
+        let shared = shared.filter_map(|(label, mut ids)| {
+            ids.sort_unstable();
+            ids.dedup();
+            (ids.len() > 1).then_some((label, ids))
+        });
+        Ok(Labels {
+            effects,
+            wanted: wanted.iter().cloned().zip(counts).collect(),
+            shared: shared.collect(),
+        })
     }
 
     /// Effects whose request_id has no row, at most `limit`. None where a damaged file has lost rows.
@@ -157,67 +253,181 @@ impl Reader<'_> {
         Ok(out)
     }
 
-    /// Values of a column that occur more than once, with their places newest first; the value with the
-    /// newest place first. NULL and empty values don't count. Two passes: the first one keeps 8 bytes for each row
-    /// instead of the value.
-    fn repeated(
+    /// Done requests without an effect: the newest `limit` ids, and how many there are.
+    pub fn done_bare(&self, limit: usize) -> Result<Named<String>, LedgerError> {
+        let effects = self.schema().effects.as_ref().filter(|_| self.has_effects_table());
+        let Some(e) = effects else { return Ok(Named::default()) };
+        let r = &self.schema().requests;
+        let (pos, id, rid) = (&r.source.pos, quoted(&r.id), quoted(&e.request_id));
+        let sql = format!(
+            "SELECT r.{id} FROM {} AS r LEFT JOIN {} AS e ON e.{rid} = r.{id}
+             WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3 AND e.{rid} IS NULL ORDER BY r.{pos} DESC",
+            r.source.from,
+            e.source.from,
+            quoted(&r.status),
+        );
+        let mut out = Named::default();
+        self.in_pieces(&r.source, e.request_indexed, |low, high| {
+            self.name_ids(&sql, (low, high, DONE), limit, &mut out)?;
+            Ok(true)
+        })?;
+        Ok(out)
+    }
+
+    /// Effects whose request has no row: lost ones, and swept ones (older than the oldest effect that still
+    /// has a request); the newest `limit` of each. None where a damaged file has lost rows.
+    pub fn loose(&self, limit: usize) -> Result<(Named<String>, Named<String>), LedgerError> {
+        let (mut lost, mut purged) = (Named::default(), Named::default());
+        let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
+        let Some(e) = effects else { return Ok((lost, purged)) };
+        let r = &self.schema().requests;
+        let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
+        let joined = format!(
+            "SELECT e.{rid} FROM {} AS e LEFT JOIN {} AS r ON r.{id} = e.{rid}
+             WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL AND e.{rid} IS NOT NULL ORDER BY e.{pos} DESC",
+            e.source.from, r.source.from,
+        );
+        // CROSS JOIN keeps this order of the tables: the first hit is the oldest.
+        let first = format!(
+            "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid}
+             WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
+            e.source.from, r.source.from,
+        );
+        // Below the oldest effect with a request all are loose: no join needed.
+        let all = format!(
+            "SELECT e.{rid} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 AND e.{rid} IS NOT NULL ORDER BY e.{pos} DESC",
+            e.source.from,
+        );
+        let mut kept = false;
+        // Newest first: what looks swept is lost after all once an older effect has a request.
+        self.in_pieces(&e.source, r.id_indexed, |low, high| {
+            let oldest = self.query(&first, (low, high), |r| r.get::<_, i64>(0))?.first().copied();
+            match oldest {
+                Some(oldest) => {
+                    kept = true;
+                    lost.absorb(std::mem::take(&mut purged), limit);
+                    self.name_ids(&joined, (oldest, high), limit, &mut lost)?;
+                    if let Some(below) = oldest.checked_sub(1).filter(|b| *b >= low) {
+                        self.name_ids(&all, (low, below), limit, &mut purged)?;
+                    }
+                }
+                None => self.name_ids(&all, (low, high), limit, &mut purged)?,
+            }
+            Ok(true)
+        })?;
+        if !kept {
+            // Nothing tells that they are old.
+            std::mem::swap(&mut lost, &mut purged);
+        }
+        Ok((lost, purged))
+    }
+
+    fn name_ids(
+        &self,
+        sql: &str,
+        params: impl Params,
+        limit: usize,
+        out: &mut Named<String>,
+    ) -> Result<(), LedgerError> {
+        let pass = || -> rusqlite::Result<()> {
+            let mut statement = self.conn().prepare(sql)?;
+            let mut rows = statement.query(params)?;
+            while let Some(row) = rows.next()? {
+                out.total += 1;
+                if out.list.len() < limit {
+                    out.list.push(value::text(row.get_ref(0)?).unwrap_or_default());
+                }
+            }
+            Ok(())
+        };
+        pass().map_err(|e| self.error(&e))
+    }
+
+    /// Values of a column that occur more than once. NULL and empty values don't count.
+    fn repeated(&self, source: &Source, name: &str, limit: usize) -> Result<Repeated, LedgerError> {
+        let (mut repeats, state) = (Repeats::default(), RandomState::new());
+        self.each(source, name, false, |place, value| {
+            repeats.push(state.hash_one(bytes(value)), place)
+        })?;
+        repeats.finish(limit).map_err(|e| self.no_room(&e))
+    }
+
+    /// Reads the groups again: the value they share, and the column `id` of each place, oldest first. What a
+    /// writer changed since the pass, and what only had the same digest, is no group.
+    fn confirmed(
         &self,
         source: &Source,
         name: &str,
-    ) -> Result<Vec<(String, Vec<i64>)>, LedgerError> {
-        let (mut once, mut often) = (HashSet::new(), HashSet::new());
-        self.each(source, name, |_, value| {
-            let digest = digest(value);
-            if !once.insert(digest) {
-                often.insert(digest);
+        id: &str,
+        found: &Repeated,
+    ) -> Result<Vec<(String, Vec<String>)>, LedgerError> {
+        let (pos, from) = (&source.pos, &source.from);
+        let mut out = Vec::new();
+        for (places, _) in &found.groups {
+            self.breathe()?;
+            let sql = format!(
+                "SELECT {}, {} FROM {from} WHERE {pos} IN ({}) ORDER BY {pos}",
+                quoted(name),
+                quoted(id),
+                marks(places.len())
+            );
+            let read = |r: &rusqlite::Row<'_>| {
+                let text = |i: usize| r.get_ref(i).map(|v| value::text(v).unwrap_or_default());
+                Ok((text(0)?, text(1)?))
+            };
+            let rows: Vec<(String, String)> = self.query(&sql, params_from_iter(places), read)?;
+            let mut by_value: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for (value, id) in rows {
+                by_value.entry(value).or_default().push(id);
             }
-        })?;
-        drop(once);
-        if often.is_empty() {
-            return Ok(Vec::new());
+            out.extend(
+                by_value
+                    .into_iter()
+                    .max_by_key(|(_, ids)| ids.len())
+                    .filter(|(_, ids)| ids.len() > 1),
+            );
         }
-        let mut places: HashMap<String, Vec<i64>> = HashMap::new();
-        self.each(source, name, |place, value| {
-            if often.contains(&digest(value)) {
-                places.entry(value::text(value).unwrap_or_default()).or_default().push(place);
-            }
-        })?;
-        let groups = places.into_iter().filter(|(_, p)| p.len() > 1);
-        let by_newest: BTreeMap<_, _> =
-            groups.map(|(v, p)| (std::cmp::Reverse(p.first().copied()), (v, p))).collect();
-        Ok(by_newest.into_values().collect())
+        Ok(out)
     }
 
+    fn no_room(&self, e: &std::io::Error) -> LedgerError {
+        self.trouble(Trouble::Other(format!("no temporary file to count repeats in: {e}")))
+    }
+
+    /// Every value of a column with its place, newest first; NULL and empty ones where `all` says so.
     fn each(
         &self,
         source: &Source,
         name: &str,
-        mut look: impl FnMut(i64, ValueRef<'_>),
+        all: bool,
+        mut look: impl FnMut(i64, ValueRef<'_>) -> std::io::Result<()>,
     ) -> Result<(), LedgerError> {
         let (pos, from, name) = (&source.pos, &source.from, quoted(name));
+        let some = if all { String::new() } else { format!("AND {name} <> ''") };
         let sql = format!(
-            "SELECT {pos}, {name} FROM {from} WHERE {pos} BETWEEN ?1 AND ?2 AND {name} <> '' ORDER BY {pos} DESC"
+            "SELECT {pos}, {name} FROM {from} WHERE {pos} BETWEEN ?1 AND ?2 {some} ORDER BY {pos} DESC"
         );
         self.in_pieces(source, true, |low, high| {
+            let mut full = Ok(());
             let mut pass = || -> rusqlite::Result<()> {
                 let mut statement = self.conn().prepare(&sql)?;
                 let mut rows = statement.query((low, high))?;
-                while let Some(row) = rows.next()? {
-                    look(row.get(0)?, row.get_ref(1)?);
+                while let (Some(row), Ok(())) = (rows.next()?, &full) {
+                    full = look(row.get(0)?, row.get_ref(1)?);
                 }
                 Ok(())
             };
             pass().map_err(|e| self.error(&e))?;
+            full.map_err(|e| self.no_room(&e))?;
             Ok(true)
         })
     }
 }
 
-fn digest(value: ValueRef<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
+/// The bytes that two equal values share, whatever their type.
+fn bytes(value: ValueRef<'_>) -> Cow<'_, [u8]> {
     match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.hash(&mut hasher),
-        other => value::text(other).hash(&mut hasher),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cow::Borrowed(bytes),
+        other => Cow::Owned(value::text(other).unwrap_or_default().into_bytes()),
     }
-    hasher.finish()
 }

@@ -1,8 +1,8 @@
 //! The server's ledger, read without a trace. Nothing here ever writes to it or judges it.
 //!
 //! `thread` owns the handle and the one thread that opens the file; `open` decides how, with `header` and
-//! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `salvage` reads what
-//! damage has left; `stamp` sees changes.
+//! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `repeats` finds equal values;
+//! `salvage` reads what damage has left; `stamp` sees changes.
 
 pub mod checks;
 mod copy;
@@ -10,7 +10,9 @@ mod effects;
 pub mod hash;
 mod header;
 mod open;
+pub mod pass;
 pub mod reader;
+mod repeats;
 pub mod row;
 mod salvage;
 pub mod schema;
@@ -20,7 +22,7 @@ mod thread;
 pub mod trouble;
 mod value;
 
-pub use checks::{HashGroup, Loose};
+pub use checks::{HashGroup, Labels, Loose, Named};
 pub use open::Mode;
 pub use reader::{How, Reader};
 pub use row::{Effect, Row};

@@ -234,6 +234,10 @@ impl<'c> Reader<'c> {
         error
     }
 
+    pub(super) fn trouble(&self, trouble: Trouble) -> LedgerError {
+        LedgerError::new(self.path, trouble)
+    }
+
     /// Whether some statement met a broken page, even if the job went on.
     pub(super) fn met_damage(&self) -> bool {
         self.damaged.get()

@@ -62,6 +62,26 @@ impl Survey {
         Survey { keep, ..Survey::default() }
     }
 
+    pub(super) fn going_on(&self, keep: usize) -> Survey {
+        Survey { before: self.before, keep, ..Survey::default() }
+    }
+
+    pub(super) fn absorb_owners(&mut self, piece: &Survey) {
+        for (key, span) in &piece.owners {
+            match self.owners.get_mut(key) {
+                Some(own) => {
+                    own.first = own.first.min(span.first);
+                    own.last = own.last.max(span.last);
+                    own.rows += span.rows;
+                }
+                None => {
+                    self.owners.insert(key.clone(), span.clone());
+                }
+            }
+        }
+        self.before = piece.before;
+    }
+
     /// The owners seen so far that have a claim time, latest claim first: what `presumed` is judged from.
     pub fn owners(&self) -> Vec<OwnerSpan> {
         let mut spans: Vec<_> = self.owners.values().cloned().collect();

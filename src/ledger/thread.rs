@@ -78,7 +78,7 @@ impl Ledger {
         let (reply, answer) = channel();
         self.ask(Box::new(move |worker| {
             // Nobody may be waiting any more.
-            let _ = reply.send(worker.read(&job));
+            let _ = reply.send(worker.read(READ_LIMIT, &job));
         }))?;
         answer.recv().unwrap_or_else(|_| Err(self.closed()))
     }
@@ -88,10 +88,20 @@ impl Ledger {
         &self,
         job: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + 'static,
     ) -> Result<T, LedgerError> {
+        self.read_within(READ_LIMIT, job).await
+    }
+
+    /// [`Ledger::read_async`] for a job that passes over a large file: it may take up to `limit`, and nobody
+    /// else reads meanwhile.
+    pub async fn read_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        job: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + 'static,
+    ) -> Result<T, LedgerError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Box::new(move |worker| {
             if !reply.is_closed() {
-                let _ = reply.send(worker.read(&job));
+                let _ = reply.send(worker.read(limit, &job));
             }
         }))?;
         answer.await.unwrap_or_else(|_| Err(self.closed()))
@@ -194,17 +204,21 @@ fn guard(path: &Path) -> Arc<Mutex<()>> {
 impl Worker {
     fn read<T>(
         &mut self,
+        limit: Duration,
         job: &dyn Fn(&Reader<'_>) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
         let start = Instant::now();
-        let deadline = start + READ_LIMIT;
+        let deadline = start + limit;
+        let mut attempts = 0;
         let guard = guard(&self.opener.path);
         let _held = guard.lock().unwrap_or_else(PoisonError::into_inner);
         let result = loop {
             let attempt = self.attempt(job, deadline);
+            attempts += 1;
             match attempt {
                 Ok(Some(answer)) => break Ok(answer),
-                Ok(None) if start.elapsed() > PATIENCE => {
+                // A long job is worth a second try: the -wal that spoiled the first one stays, under our lock.
+                Ok(None) if start.elapsed() > PATIENCE && attempts > 3 => {
                     break Err(LedgerError::new(&self.opener.path, Trouble::Restless));
                 }
                 Ok(None) => sleep(Duration::from_millis(1)),

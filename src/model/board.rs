@@ -1,8 +1,8 @@
 //! Lines and counts: what a list of requests shows, and the facts of the top line as one sentence.
 
-use crate::journal::Call;
+use crate::journal::{AnswerStatus, Call};
 use crate::json::raw;
-use crate::judge::{Facts, Finding, Judged, State, Strength, conclude};
+use crate::judge::{self, Facts, Finding, Judged, LedgerView, State, Strength, conclude};
 use crate::ledger::Row;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ impl Line {
             .row
             .clone()
             .unwrap_or_else(|| Row { request_id: facts.request_id.clone(), ..Row::default() });
-        let judged = facts.judged.clone().unwrap_or_else(no_row);
+        let judged = facts.judged.clone().unwrap_or_else(|| without_row(facts));
         Line { label: label(&row, &facts.calls), judged, finding, row }
     }
 
@@ -49,15 +49,59 @@ impl Line {
     }
 }
 
-fn no_row() -> Judged {
+/// The state of a request that no row tells of. A ledger that was read is believed over the server: no row.
+/// Without a ledger the server's own word is the best witness, and its strength says whose word it is.
+fn without_row(facts: &Facts) -> Judged {
+    let (state, strength, why) = match &facts.ledger {
+        LedgerView::Read(_) => {
+            (State::NoRow, Strength::Stored, "the ledger has no such row".to_owned())
+        }
+        LedgerView::Unreadable(why) => {
+            (State::NoRow, Strength::Stored, format!("the ledger can't be read now: {why}"))
+        }
+        LedgerView::None => by_the_server(facts),
+    };
     Judged {
-        state: State::NoRow,
-        strength: Strength::Stored,
-        why: "the ledger has no such row".into(),
+        state,
+        strength,
+        why,
         judge_again_at: None,
         takeover_since: None,
         takeover_limit_s: None,
         skew_s: None,
+    }
+}
+
+fn by_the_server(facts: &Facts) -> (State, Strength, String) {
+    let last = facts.calls.iter().filter(|c| c.sent > 0).max_by_key(|c| c.sent_at);
+    // A word from before the last call says nothing of what that call did.
+    let word = facts.server_says.as_ref().filter(|w| last.is_none_or(|c| c.sent_at <= w.at));
+    let answer = last.and_then(|c| c.settled.as_ref()).and_then(|s| s.answer_status);
+    let says = Strength::ServerSays;
+    match (word, answer) {
+        (Some(w), _) if w.status == "unknown" => {
+            (State::NoRow, says, "the server does not know it; no ledger is attached".into())
+        }
+        (Some(w), _) if w.status == "abandoned" && w.started_by_us.is_some() => {
+            let why = "the server says so; it was started here just now, so its word says nothing about the owner; no ledger is attached";
+            (State::Abandoned, says, why.into())
+        }
+        (Some(w), _) => (
+            judge::state::stored(&w.status),
+            says,
+            "the server says so; no ledger is attached".into(),
+        ),
+        (None, Some(AnswerStatus::Done)) => {
+            (State::Done, says, "the server answered that it is done; no ledger is attached".into())
+        }
+        (None, Some(AnswerStatus::InProgress)) => (
+            State::Running,
+            says,
+            "the server answered that it is in progress; no ledger is attached".into(),
+        ),
+        (None, _) => {
+            (State::NoRow, Strength::Stored, "no ledger is attached that could know it".into())
+        }
     }
 }
 
@@ -117,7 +161,7 @@ impl Counts {
             parts.push(format!("{n} {}", state.word()));
         }
         if let Some(n) = self.effects {
-            parts.push(format!("{n} {}", noun(&self.effects_noun, n)));
+            parts.push(count(n, &self.effects_noun));
         }
         for (n, one) in [(self.suspect_pairs, "suspect pair"), (self.duplicates, "duplicate")] {
             if n > 0 {
@@ -128,11 +172,12 @@ impl Counts {
     }
 }
 
-fn noun(plural: &str, n: u64) -> &str {
+/// `1 ticket`, `2 tickets`: a number with its noun, given in the plural. May hold foreign text.
+pub fn count(n: u64, plural: &str) -> String {
     let plural = if plural.is_empty() { "effects" } else { plural };
     match plural.strip_suffix('s') {
-        Some(one) if n == 1 => one,
-        _ => plural,
+        Some(one) if n == 1 => format!("{n} {one}"),
+        _ => format!("{n} {plural}"),
     }
 }
 

@@ -95,8 +95,8 @@ impl Paired {
                 ("done", "done") if results_differ(r, look) => {
                     self.doubt = Some(format!("the server has another result for {id}"));
                 }
-                ("done", "done") | ("running", "running" | "abandoned") => self.agrees(id, status),
-                (stored, said) if stored == said => self.agrees(id, said),
+                (stored @ "running", said @ "abandoned") => self.agrees(id, said, stored),
+                (stored, said) if stored == said => self.agrees(id, said, stored),
                 // Either may have changed between answer and read.
                 (stored, said) => {
                     self.doubt =
@@ -126,10 +126,14 @@ impl Paired {
         }
     }
 
-    fn agrees(&mut self, id: &str, status: &str) {
+    fn agrees(&mut self, id: &str, said: &str, stored: &str) {
         self.denied.remove(id);
-        self.consistent =
-            Some(format!("the server says '{status}' of {id}, and so does this ledger"));
+        let ledger = match said == stored {
+            true => "and so does this ledger".to_owned(),
+            // A running row of another owner is what a server calls abandoned.
+            false => format!("which fits this ledger's '{stored}'"),
+        };
+        self.consistent = Some(format!("the server says '{said}' of {id}, {ledger}"));
     }
 }
 

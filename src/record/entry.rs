@@ -5,10 +5,11 @@
 mod decode;
 mod encode;
 
+pub(crate) use decode::fast_instant;
 pub use decode::{Line, decode};
 pub use encode::{body, head, header, line};
 
-use crate::journal::event::{Event, Kind, Note};
+use crate::journal::event::{Event, Http, Kind, Note};
 use crate::time::Time;
 use bytes::Bytes;
 
@@ -165,7 +166,7 @@ impl Entry {
                 | Kind::Received { raw, .. }
                 | Kind::Noise { raw, .. }
                 | Kind::Stderr { raw }
-                | Kind::Http { what: crate::journal::event::Http::Body { raw }, .. },
+                | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. },
             )
             | What::Part { raw, .. } => Some(raw),
             _ => None,
@@ -180,7 +181,7 @@ impl Entry {
                 | Kind::Received { raw, .. }
                 | Kind::Noise { raw, .. }
                 | Kind::Stderr { raw }
-                | Kind::Http { what: crate::journal::event::Http::Body { raw }, .. },
+                | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. },
             )
             | What::Part { raw, .. } => *raw = new,
             _ => {}
@@ -192,7 +193,7 @@ impl Entry {
         match &self.what {
             What::Event(Kind::Sent { .. }) => Some(Side::Sent),
             What::Event(Kind::Received { .. } | Kind::Noise { .. }) => Some(Side::Received),
-            What::Event(Kind::Http { what: crate::journal::event::Http::Body { .. }, .. }) => {
+            What::Event(Kind::Http { what: Http::Body { .. } | Http::Partial { .. }, .. }) => {
                 Some(Side::Received)
             }
             What::Event(Kind::Stderr { .. }) => Some(Side::Stderr),

@@ -17,6 +17,7 @@ mod tickets;
 mod tool;
 
 pub use charge::ChargeOptions;
+pub(crate) use http::loopback;
 pub use tickets::TicketOptions;
 
 use crate::error::{Error, Exit, Result};

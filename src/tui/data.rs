@@ -127,8 +127,6 @@ pub struct Plan {
     pub check: Check,
     /// Lines for the dialog: the row, the last look-up, what a repeat would do.
     pub situation: Vec<String>,
-    /// Effects of this request now.
-    pub effects: u64,
 }
 
 /// The judgement on arguments as they stand in the dialog.

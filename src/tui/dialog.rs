@@ -116,6 +116,12 @@ impl Review {
         self.args.insert_str(text::visible_json(raw));
     }
 
+    /// Other arguments in place of these; undo brings them back.
+    pub fn replace(&mut self, raw: &str) {
+        self.args.select_all();
+        self.args.insert_str(text::visible_json(raw));
+    }
+
     /// The question, as far as it is known.
     pub fn question(&self) -> Option<Question> {
         self.check.as_ref().map(|c| c.gate.question)

@@ -27,6 +27,8 @@ pub struct Requests {
     /// Where it last was, for when it is gone.
     index: usize,
     pub filter: String,
+    /// The filter of the rows at hand.
+    shown: String,
     seq: u64,
     /// A question is out.
     asked: Option<Ask>,
@@ -34,6 +36,8 @@ pub struct Requests {
     stale: bool,
     /// Any answer has come yet.
     pub loaded: bool,
+    /// A person has chosen; until then the first line, the one that needs them most, is selected.
+    chosen: bool,
 }
 
 impl Requests {
@@ -53,6 +57,10 @@ impl Requests {
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.top.iter().chain(&self.rows)
     }
+    /// The rows at hand are not yet those of the filter.
+    pub fn is_searching(&self) -> bool {
+        self.asked.as_ref().is_some_and(|a| a.filter != self.shown)
+    }
     /// There are rows beyond those at hand.
     pub fn more(&self) -> (bool, bool) {
         (self.has_newer, self.has_older)
@@ -69,6 +77,7 @@ impl Requests {
 
     /// Moves the selection by `by` lines; returns what to ask for.
     pub fn step(&mut self, by: isize) -> Option<Ask> {
+        self.chosen = true;
         let from = self.position().unwrap_or(self.index.min(self.len().saturating_sub(1)));
         let to = from.saturating_add_signed(by).min(self.len().saturating_sub(1));
         self.select_index(to);
@@ -77,6 +86,7 @@ impl Requests {
 
     /// Goes to the newest or the oldest line.
     pub fn jump(&mut self, last: bool) -> Option<Ask> {
+        self.chosen = true;
         if !last && self.has_newer {
             // What is selected is known when the newest rows are.
             (self.selected, self.index) = (None, 0);
@@ -91,10 +101,16 @@ impl Requests {
 
     /// Selects a request by name, whether it is among the lines or not.
     pub fn select(&mut self, id: &str) {
+        self.chosen = true;
         self.selected = Some(id.to_owned());
         if let Some(at) = self.position() {
             self.index = at;
         }
+    }
+
+    /// A person acts on the selection: it stays, whatever comes in.
+    pub fn choose(&mut self) {
+        self.chosen = true;
     }
 
     fn select_index(&mut self, at: usize) {
@@ -170,6 +186,7 @@ impl Requests {
         }
         self.asked = None;
         self.loaded = true;
+        self.shown.clone_from(&window.ask.filter);
         (self.top, self.top_total, self.matches) = (window.top, window.top_total, window.matches);
         match window.ask.anchor {
             Anchor::Newest | Anchor::At(_) => {
@@ -196,6 +213,7 @@ impl Requests {
             }
         }
         match self.position() {
+            _ if !self.chosen => self.select_index(0),
             Some(at) => self.index = at,
             None if self.selected.is_none() => self.select_index(0),
             // A filter hides it: select what is in its place. Otherwise the selection stays on a request

@@ -10,6 +10,7 @@ pub mod data;
 pub mod dialog;
 #[cfg(test)]
 mod fixture;
+mod input;
 pub mod keys;
 pub mod layout;
 pub mod list;

@@ -4,6 +4,7 @@
 //! Knows the terminal and the clock; what effects do is somebody else's at the other end of the port.
 
 use super::app::App;
+use super::input::Input;
 use super::keys::Key;
 use super::msg::{Effect, Msg};
 use super::term::{self, Screen};
@@ -11,8 +12,7 @@ use super::theme::Theme;
 use super::update::{self, update};
 use crate::error::{Error, Exit, Result};
 use crate::time::Time;
-use futures_util::{FutureExt, Stream, StreamExt};
-use ratatui::crossterm::event::{Event, EventStream};
+use ratatui::crossterm::event::Event;
 use std::io;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -60,7 +60,7 @@ async fn turn(
     screen: &mut Screen,
     signals: &mut Signals,
 ) -> io::Result<()> {
-    let mut events = EventStream::new();
+    let mut input = Input::start()?;
     let mut batch = Vec::with_capacity(BATCH);
     let mut drawn = Instant::now();
     let (mut dirty, mut urgent, mut open) = (true, true, true);
@@ -76,12 +76,22 @@ async fn turn(
         });
         tokio::select! { biased;
             () = term::panicked() => return Ok(()),
-            () = signals.next() => return Ok(()),
-            event = events.next() => {
+            signal = signals.next() => match signal {
+                Told::End => return Ok(()),
+                Told::Resized => {
+                    let (w, h) = screen.size()?;
+                    take(app, port, Msg::Resize(w, h));
+                    dirty = true;
+                }
+            },
+            event = input.next() => {
                 let Some(event) = event else { return Ok(()) };
                 take(app, port, Msg::Now(Time::now()));
-                terminal_event(app, port, event?);
-                drain(app, port, &mut events)?;
+                terminal_event(app, port, event);
+                // What is there already: a paste or a held key makes one frame.
+                while let Some(event) = input.ready().filter(|_| !app.quitting) {
+                    terminal_event(app, port, event);
+                }
                 (dirty, urgent) = (true, true);
             }
             n = port.msgs.recv_many(&mut batch, BATCH), if open => {
@@ -109,21 +119,6 @@ async fn at(tick: Option<Instant>) {
     }
 }
 
-/// Events that are there already: a paste or a held key makes one frame.
-fn drain(
-    app: &mut App,
-    port: &Port,
-    events: &mut (impl Stream<Item = io::Result<Event>> + Unpin),
-) -> io::Result<()> {
-    for _ in 0..BATCH {
-        match events.next().now_or_never() {
-            Some(Some(event)) if !app.quitting => terminal_event(app, port, event?),
-            _ => break,
-        }
-    }
-    Ok(())
-}
-
 fn terminal_event(app: &mut App, port: &Port, event: Event) {
     match event {
         Event::Key(event) => {
@@ -144,23 +139,32 @@ fn take(app: &mut App, port: &Port, msg: Msg) {
     }
 }
 
-/// The signals that end the program: told by a person (INT, TERM) or by a terminal that is gone (HUP).
-struct Signals([Signal; 3]);
+/// What a signal says.
+enum Told {
+    /// End: told by a person (INT, TERM), or the terminal is gone (HUP).
+    End,
+    /// The terminal has another size.
+    Resized,
+}
+
+struct Signals {
+    end: [Signal; 3],
+    resized: Signal,
+}
 
 impl Signals {
     fn new() -> io::Result<Signals> {
-        Ok(Signals([
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-            signal(SignalKind::interrupt())?,
-        ]))
+        let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+        let [a, b, c] = kinds.map(signal);
+        Ok(Signals { end: [a?, b?, c?], resized: signal(SignalKind::window_change())? })
     }
-    async fn next(&mut self) {
-        let [a, b, c] = &mut self.0;
+    async fn next(&mut self) -> Told {
+        let [a, b, c] = &mut self.end;
         tokio::select! {
-            _ = a.recv() => {}
-            _ = b.recv() => {}
-            _ = c.recv() => {}
+            _ = a.recv() => Told::End,
+            _ = b.recv() => Told::End,
+            _ = c.recv() => Told::End,
+            _ = self.resized.recv() => Told::Resized,
         }
     }
 }

@@ -51,7 +51,11 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             if app.call.is_none_or(|id| wire.calls.iter().all(|c| c.id != id)) {
                 app.call = wire.calls.first().map(|c| c.id);
             }
+            let was = app.link();
             app.wire = Some(wire);
+            if was != app.link() && app.is_ready() && app.said.is_some() {
+                app.said = Some((Tone::Good, "connected".into()));
+            }
         }
         Msg::Paired(paired) => app.paired = paired,
         Msg::LookedUp { request_id, answer } => {
@@ -161,6 +165,9 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
 
 fn main(app: &mut App, action: Action, out: &mut Vec<Effect>) {
     app.said = None;
+    if matches!(action, Action::Find | Action::Reissue | Action::Details) {
+        app.requests.choose();
+    }
     match action {
         Action::Quit => quit(app, out),
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),

@@ -7,6 +7,8 @@ use super::data::{Check, Plan, Question, Report};
 use super::dialog::{Dialog, Review, Stage};
 use super::keys::{Code, Key};
 use super::msg::Effect;
+use crate::model::arguments::{Choice, choose, from_text};
+use crate::model::lookup::LOOK_UP;
 
 /// Opens it for the selected request and asks what a repeat would be.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
@@ -141,9 +143,22 @@ pub fn type_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
     }
 }
 
-/// Pasted text goes to the arguments, never into an answer: the word has to be typed.
+/// Pasted text goes to the arguments, never into an answer: the word has to be typed. From an agent's log the
+/// arguments of this request are picked out; anything else is inserted as it is.
 pub fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
-    edit(app, out, |review| review.insert(text));
+    let Some(id) = app.dialog().map(|d| d.request_id.clone()) else { return };
+    let found = from_text(text, "what was pasted", &id, LOOK_UP);
+    let detail = app.detail.as_deref().map(|d| &d.line).filter(|l| l.id() == id);
+    let hash = detail.and_then(|l| l.row.args_hash.clone());
+    let first = found.first().cloned();
+    let right = match choose(found, hash.as_deref(), |_| Vec::new(), None) {
+        Choice::One(c) => Some(c),
+        _ => first,
+    };
+    edit(app, out, |review| match right {
+        Some(c) => review.replace(&c.args),
+        None => review.insert(text),
+    });
 }
 
 /// Changes the arguments; what changed is judged again, and until then nothing can be sent.

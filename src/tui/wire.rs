@@ -3,7 +3,8 @@
 
 use crate::journal::event::Transport;
 use crate::journal::fold::{Ended, Generation, Link, Session};
-use crate::journal::{Call, CallId, Outcome, call};
+use crate::journal::{AnswerStatus, Call, CallId, Outcome, call};
+use crate::json::raw;
 use crate::time::Time;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct CallView {
     pub accepted: bool,
     /// The start of what the answer said.
     pub answer: String,
+    /// The status word in an answer that doesn't say it is finished: `abandoned`, `running`.
+    pub says: Option<String>,
 }
 
 impl CallView {
@@ -51,7 +54,12 @@ impl CallView {
             let text = s.result.as_deref().map(call::answer_text).filter(|t| !t.is_empty());
             text.or_else(|| s.error.clone())
         });
+        let open = s.filter(|s| s.answer_status.is_some_and(|a| a != AnswerStatus::Done));
+        let says = open
+            .and_then(|s| call::answer_object(s.result.as_deref()?))
+            .and_then(|o| raw::get_str(&o, "status"));
         CallView {
+            says: says.map(|s| cut(&s)),
             id: c.id,
             generation: c.generation,
             tool: cut(&c.tool),

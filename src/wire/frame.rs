@@ -29,6 +29,17 @@ pub enum Answer<'a> {
     Error { raw: &'a str, code: Option<i64>, message: String },
 }
 
+impl<'a> Answer<'a> {
+    /// From the raw error object.
+    pub fn error(raw: &'a str) -> Answer<'a> {
+        Answer::Error {
+            raw,
+            code: raw::get(raw, "code").and_then(|c| c.trim().parse().ok()),
+            message: raw::get_str(raw, "message").unwrap_or_default(),
+        }
+    }
+}
+
 impl<'a> Frame<'a> {
     /// Classifies one text. Tolerant: unknown members, a missing `jsonrpc`, white space around are fine.
     pub fn parse(text: &'a str) -> Frame<'a> {
@@ -64,14 +75,9 @@ impl<'a> Frame<'a> {
                 Frame::Malformed { id, why: "its result is null" }
             }
             (Some(r), None) => Frame::Response { id, answer: Answer::Result(r) },
-            (None, Some(e)) if raw::is_object(e) => Frame::Response {
-                id,
-                answer: Answer::Error {
-                    raw: e,
-                    code: raw::get(e, "code").and_then(|c| c.trim().parse().ok()),
-                    message: raw::get_str(e, "message").unwrap_or_default(),
-                },
-            },
+            (None, Some(e)) if raw::is_object(e) => {
+                Frame::Response { id, answer: Answer::error(e) }
+            }
             (None, Some(_)) => Frame::Malformed { id, why: "its error is not an object" },
             (None, None) if find("jsonrpc").is_some() => {
                 Frame::Malformed { id, why: "it has neither a method, a result nor an error" }

@@ -77,10 +77,12 @@ impl Parser {
         self.cut
     }
 
-    /// Bytes of an unfinished event at the end of the stream: by the grammar it is discarded, so it is
-    /// handed over as evidence, never as an event.
-    pub fn unfinished(&self) -> usize {
-        self.line.len() + self.data.len()
+    /// The bytes of an unfinished event at the end of the stream. By the grammar it is discarded, so they are
+    /// evidence, never an event.
+    pub fn take_unfinished(&mut self) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.data);
+        rest.append(&mut self.line);
+        rest
     }
 
     fn end_line(&mut self, out: &mut impl FnMut(Sse)) {

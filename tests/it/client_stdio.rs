@@ -1,28 +1,9 @@
 //! A child's odd ways, by real processes: noise, death, silence, a stubborn end. The shell plays the server.
 
+use crate::support::shell::{ANSWER, server as shell};
 use redial::client::{Client, Endpoint, Era, Settings};
 use redial::journal::{LinkState, Outcome};
 use std::time::{Duration, Instant};
-
-/// A server in shell: answers `initialize` and `tools/list`, then does `on_call` at a `tools/call` ($id is its
-/// JSON-RPC id).
-fn shell(start: &str, on_call: &str) -> Endpoint {
-    let script = format!(
-        r#"{start}
-while IFS= read -r line; do
-  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  case "$line" in
-    *'"server/discover"'*) printf '{{"jsonrpc":"2.0","id":%s,"error":{{"code":-32601,"message":"no"}}}}\n' "$id" ;;
-    *'"initialize"'*) printf '{{"jsonrpc":"2.0","id":%s,"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"sh","version":"1"}}}}}}\n' "$id" ;;
-    *'"tools/list"'*) printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{{"name":"t"}}]}}}}\n' "$id" ;;
-    *'"tools/call"'*) {on_call} ;;
-  esac
-done"#
-    );
-    Endpoint::Stdio { command: vec!["/bin/sh".into(), "-c".into(), script], env: vec![], cwd: None }
-}
-
-const ANSWER: &str = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}\n' "$id""#;
 
 async fn ready(endpoint: Endpoint) -> Client {
     let client = Client::start(endpoint, Settings::default());

@@ -325,3 +325,15 @@ fn time_ticks_only_while_something_moves() {
     let next = a.next_tick().unwrap();
     assert!(next > a.now && next.0 - a.now.0 <= 1_000_000);
 }
+
+#[test]
+fn the_arguments_are_picked_out_of_a_pasted_log() {
+    let mut a = app((140, 40));
+    press(&mut a, "j");
+    open_dialog(&mut a, Question::Preview);
+    let log = "12:01 tool_use {\"name\":\"create_ticket\",\"input\":{\"request_id\":\"night-004\",\"title\":\"x\"}}\n\
+               12:02 tool_use {\"name\":\"create_ticket\",\"input\":{\"request_id\":\"night-005\",\"title\":\"停止\"}}\n";
+    let effects = update(&mut a, Msg::Paste(log.into()));
+    let [Effect::Check { args, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(args, "{\"request_id\":\"night-005\",\"title\":\"停止\"}");
+}

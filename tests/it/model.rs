@@ -18,7 +18,7 @@ async fn board(rules: Rules) -> (Vec<Line>, Counts) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(night(dir.path()));
     let inspector = Inspector::new(Some(ledger.clone()), None, rules);
-    let judging = inspector.judging(inspector.overview().await.unwrap()).await;
+    let judging = inspector.judging(inspector.overview(|| async {}).await.unwrap()).await;
     let rows = ledger.read_async(|r| r.newest(None, 100)).await.unwrap();
     (inspector.lines(&rows, &judging, later()), inspector.counts(&judging, later()))
 }

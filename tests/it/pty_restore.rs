@@ -106,9 +106,12 @@ fn after_sigterm() {
 
 #[test]
 fn a_terminal_that_goes_away_ends_the_program() {
-    let mut pty = start("threads", &[]);
-    pty.hang_up();
-    pty.ended();
+    // More than once: whether the signal or the end of input is seen first is a race.
+    for _ in 0..8 {
+        let mut pty = start("threads", &[]);
+        pty.hang_up();
+        pty.ended();
+    }
     // And told by the signal alone, with the terminal still there.
     let mut pty = start("threads", &[]);
     pty.signal(Signal::HUP);
@@ -156,4 +159,21 @@ fn escape_never_quits_and_quitting_is_an_effect() {
     let effects = night::press(&mut app, "q");
     assert_eq!(effects, [Effect::Quit]);
     assert!(app.quitting && update(&mut app, redial::tui::Msg::Now(night::NIGHT)).is_empty());
+}
+
+#[test]
+fn keys_are_answered_one_after_the_other_while_nothing_else_happens() {
+    let mut pty = start("threads", &[]);
+    for (key, shows) in [
+        ("j", "▸✗ abandoned  night-005"),
+        ("j", "▸✓ done       night-006"),
+        ("k", "▸✗ abandoned  night-005"),
+        ("?", "anywhere on the screen"),
+        ("\x1b", "▸✗ abandoned  night-005"),
+        ("/", "filter: ▏"),
+        ("倉庫", "filter: 倉庫▏"),
+    ] {
+        pty.send(key);
+        pty.wait_for(shows);
+    }
 }

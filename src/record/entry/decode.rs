@@ -139,6 +139,7 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
                 Some("probe") => Purpose::Probe,
                 Some("handshake") => Purpose::Handshake,
                 Some("reply") => Purpose::Reply,
+                Some("follow_up") => Purpose::FollowUp { call: m.number("call").unwrap_or(0) },
                 _ => Purpose::Asked,
             },
         },
@@ -175,6 +176,13 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
                 after_s: m.number("after_s").unwrap_or(0.0),
             },
             "cancelled" => Note::Cancelled { call: m.number("call")? },
+            "stopped_waiting" => Note::StoppedWaiting { call: m.number("call")? },
+            "limit" => Note::Limit {
+                call: m.number("call")?,
+                limit_s: m.number("limit_s").unwrap_or(0.0),
+                extends: m.flag("extends"),
+            },
+            "left_open" => Note::LeftOpen { call: m.number("call")?, why: why() },
             _ => Note::Text(m.text("text")?),
         }),
         _ => return None,
@@ -198,6 +206,15 @@ fn http(m: &Members<'_>) -> Option<Http> {
         "redirected" => {
             Http::Redirected { status: m.number("status")?, to: m.text("to").unwrap_or_default() }
         }
+        "flow" => Http::Flow {
+            bytes: m.number("bytes").unwrap_or(0),
+            keepalives: m.number("keepalives").unwrap_or(0),
+        },
+        "resuming" => Http::Resuming {
+            last_event_id: m.text("last_event_id").unwrap_or_default(),
+            after_ms: m.number("after_ms").unwrap_or(0),
+        },
+        "partial" => Http::Partial { raw: m.bytes() },
         "end" => Http::End,
         "failed" => Http::Failed {
             why: m.text("why").unwrap_or_default(),

@@ -84,9 +84,13 @@ fn event(out: &mut String, kind: &Kind) {
                 Purpose::Handshake => Some("handshake"),
                 Purpose::Asked => None,
                 Purpose::Reply => Some("reply"),
+                Purpose::FollowUp { .. } => Some("follow_up"),
             };
             if let Some(w) = word {
                 push(out, format_args!(r#","purpose":"{w}""#));
+            }
+            if let Purpose::FollowUp { call } = purpose {
+                push(out, format_args!(r#","call":{call}"#));
             }
             frame(out, raw);
         }
@@ -126,6 +130,18 @@ fn event(out: &mut String, kind: &Kind) {
         Kind::Note(Note::Cancelled { call }) => {
             push(out, format_args!(r#","what":"cancelled","call":{call}"#));
         }
+        Kind::Note(Note::StoppedWaiting { call }) => {
+            push(out, format_args!(r#","what":"stopped_waiting","call":{call}"#));
+        }
+        Kind::Note(Note::Limit { call, limit_s, extends }) => push(
+            out,
+            format_args!(
+                r#","what":"limit","call":{call},"limit_s":{limit_s},"extends":{extends}"#
+            ),
+        ),
+        Kind::Note(Note::LeftOpen { call, why }) => {
+            push(out, format_args!(r#","what":"left_open","call":{call},"why":{}"#, quote(why)));
+        }
         Kind::Note(Note::Text(t)) => {
             push(out, format_args!(r#","what":"text","text":{}"#, quote(t)));
         }
@@ -154,6 +170,17 @@ fn http(out: &mut String, what: &Http) {
         Http::Redirected { status, to } => {
             push(out, format_args!(r#","what":"redirected","status":{status},"to":{}"#, quote(to)));
         }
+        Http::Flow { bytes, keepalives } => {
+            push(out, format_args!(r#","what":"flow","bytes":{bytes},"keepalives":{keepalives}"#));
+        }
+        Http::Resuming { last_event_id, after_ms } => push(
+            out,
+            format_args!(
+                r#","what":"resuming","last_event_id":{},"after_ms":{after_ms}"#,
+                quote(last_event_id)
+            ),
+        ),
+        Http::Partial { .. } => out.push_str(r#","what":"partial""#),
         Http::End => out.push_str(r#","what":"end""#),
         Http::Failed { why, connected } => push(
             out,

@@ -157,8 +157,13 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
         tool,
         args,
         known: unknown.is_none(),
-        source: unknown.unwrap_or_else(|| source.words()),
-        effects: before.effects(),
+        source: match unknown {
+            Some(why) => {
+                let why = why.trim_end_matches("; nothing was sent");
+                format!("{why}: paste or type them, the hash tells when they are right")
+            }
+            None => source.words(),
+        },
         check: Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) },
         situation,
     })

@@ -15,6 +15,10 @@ use tokio::sync::watch;
 
 /// Rest after a pass, in units of what it cost.
 const REST: u32 = 4;
+/// Rest after a piece of a later pass.
+const PIECE_REST: Duration = Duration::from_millis(60);
+/// The longest rest between two passes.
+const LONGEST_REST: Duration = Duration::from_secs(5);
 /// How soon a ledger that can't be read is tried again, whether it changed or not (a lock leaves no trace).
 const RETRY: Duration = Duration::from_millis(700);
 /// Unfinished rows that are asked when they are to be judged again.
@@ -33,13 +37,14 @@ pub fn nothing_yet(inspector: &Inspector) -> Judging {
 pub async fn follow(hands: Hands, mut calls: watch::Receiver<u64>) {
     let mut ledger = hands.inspector.ledger.as_ref().map(|l| l.watch());
     let mut last_good = Counts::default();
+    let mut first = true;
     loop {
         calls.borrow_and_update();
         if let Some(l) = &mut ledger {
             l.borrow_and_update();
         }
         let started = Instant::now();
-        let again = match hands.inspector.overview().await {
+        let again = match hands.inspector.overview(|| piece_rest(first)).await {
             Ok(overview) => {
                 let judging = Arc::new(hands.inspector.judging(overview).await);
                 last_good = counts(&hands, &judging);
@@ -59,12 +64,23 @@ pub async fn follow(hands: Hands, mut calls: watch::Receiver<u64>) {
             }
         };
         hands.tell(Msg::FactsChanged).await;
-        tokio::time::sleep(started.elapsed() * REST).await;
+        first = false;
+        tokio::time::sleep((started.elapsed() * REST).min(LONGEST_REST)).await;
         tokio::select! {
             () = changed(&mut ledger) => {}
             done = calls.changed() => if done.is_err() && ledger.is_none() { return },
             () = until(again) => {}
         }
+    }
+}
+
+/// Between two pieces of a large pass whoever asks for a window or a detail comes first. The first pass hurries,
+/// since somebody waits for its numbers; later ones take at most a tenth of a core.
+async fn piece_rest(first: bool) {
+    if first {
+        tokio::task::yield_now().await;
+    } else {
+        tokio::time::sleep(PIECE_REST).await;
     }
 }
 

@@ -15,7 +15,9 @@ use tokio::sync::mpsc;
 const TOP: usize = 200;
 /// Rows read at once for a filter.
 const PIECE: usize = 2_000;
-/// Rows looked at for a filter before its matches are shown without a count.
+/// Rows looked at for a filter before its matches are shown without a count: enough to count those of a
+/// small ledger, and to find rare ones in a large.
+const COUNT: usize = 20_000;
 const SCAN: usize = 200_000;
 
 pub async fn serve(hands: Hands, mut asked: mpsc::UnboundedReceiver<Ask>) {
@@ -160,7 +162,7 @@ async fn plain(
         _ => rows.len() > count,
     };
     rows.truncate(count);
-    let rows = hands.inspector.lines(&rows, judging, Time::now());
+    let rows = hands.inspector.window_lines(&rows, judging, Time::now());
     Ok(Found { rows, has_newer, has_older, matches: None })
 }
 
@@ -181,7 +183,10 @@ async fn filtered(
     let from_newest = before.is_none();
     let (mut rows, mut found, mut looked_at) = (Vec::new(), 0, 0);
     let mut through = false;
-    while !through && looked_at < SCAN {
+    let enough = |rows: &Vec<Line>, looked_at| {
+        looked_at >= SCAN || (looked_at >= COUNT && rows.len() >= ask.count)
+    };
+    while !through && !enough(&rows, looked_at) {
         if !asked.is_empty() {
             return Ok(None);
         }

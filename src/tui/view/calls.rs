@@ -30,6 +30,7 @@ pub fn style(theme: &Theme, call: &CallView) -> Style {
     match (call.outcome, call.status) {
         (None, _) => theme.info,
         (Some(Outcome::Ok), Some("done") | None) => theme.ok,
+        (Some(Outcome::Ok), Some("unknown")) if call.says.is_some() => theme.text,
         (Some(Outcome::Ok), _) => theme.warn,
         (Some(Outcome::ToolError | Outcome::RpcError), _) => theme.error,
         (Some(Outcome::Unknown), _) => theme.warn,
@@ -38,13 +39,10 @@ pub fn style(theme: &Theme, call: &CallView) -> Style {
     .style()
 }
 
-/// The word, with what an `ok` answer says of the request where that isn't `done`, and `late`.
+/// The outcome's word, and `late`. What an answer says that isn't finished stands beside it.
 pub fn word(call: &CallView) -> String {
     let late = if call.late { " late" } else { "" };
-    match call.status {
-        Some(s) if s != "done" => format!("{} {s}{late}", call.word),
-        _ => format!("{}{late}", call.word),
-    }
+    format!("{}{late}", call.word)
 }
 
 enum Row<'a> {
@@ -120,8 +118,8 @@ fn draw_row(ui: &Ui, what: Row, area: Rect, frame: &mut Frame) {
             let id = call.request_id.as_deref().unwrap_or("—");
             row.cell(id, id_width, t.text);
             row.gap(1);
-            row.put(&call.tool, t.text);
-            row.put(&format!("  {}", says(ui, call)), t.dim);
+            row.cell(&call.tool, 13, t.text);
+            row.put(&format!(" {}", says(ui, call)), t.dim);
             let line = if selected && focus { row.selected(t.selection) } else { row.line() };
             cells::line(line, area, frame);
         }
@@ -140,7 +138,11 @@ fn says(ui: &Ui, call: &CallView) -> String {
         }
         Some(Outcome::Ok) => {
             let took = call.settled_at.map(|at| call.sent_at.age_at(at)).unwrap_or_default();
-            format!("{} · {}", crate::time::span(took), call.answer)
+            let took = crate::time::span(took);
+            match &call.says {
+                Some(word) => format!("says {word} · {took}"),
+                None => format!("{took} · {}", call.answer),
+            }
         }
         Some(Outcome::ToolError | Outcome::RpcError) if !call.answer.is_empty() => {
             call.answer.clone()

@@ -76,13 +76,14 @@ pub fn line(line: Line<'_>, area: Rect, frame: &mut Frame) {
     line.render(area, frame.buffer_mut());
 }
 
-/// An age for a column: `12s`, `3m05s`, `8h12m`, `5d3h`; a claim in the future is `-12s`. Finished things
-/// (`coarse`) don't tick by the second: `3m`.
+/// An age for a column: `12s`, `3m05s`, `8h12m`, `5d3h`; a claim in the future is `-12s`. What isn't being
+/// waited for (`coarse`) doesn't tick by the second: `<1m`, `3m`.
 pub fn age(at: Time, now: Time, coarse: bool) -> String {
     let s = at.age_at(now);
     let sign = if s <= -1.0 { "-" } else { "" };
     let t = s.abs() as u64;
     let short = match t {
+        0..=59 if coarse => "<1m".into(),
         0..=59 => format!("{t}s"),
         60..=3599 if coarse => format!("{}m", t / 60),
         60..=3599 => format!("{}m{:02}s", t / 60, t % 60),

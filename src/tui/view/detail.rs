@@ -3,7 +3,7 @@
 
 use super::cells::{self, Cells, age};
 use super::{Ui, calls};
-use crate::judge::{HashCheck, State};
+use crate::judge::{HashCheck, State, Strength};
 use crate::text;
 use crate::tui::app::Pane;
 use crate::tui::data::{Detail, Line};
@@ -152,7 +152,7 @@ fn conclusion(page: &mut Page, line: &Line) {
     page.text(&line.finding.next, t.strong);
     page.part("why");
     if !j.why.is_empty() {
-        page.text(&format!("{} ({})", j.why, strength(j.strength)), t.text);
+        page.text(&with_strength(&j.why, j.strength), t.text);
     }
     if let Some(skew) = j.skew_s {
         page.text(
@@ -162,14 +162,19 @@ fn conclusion(page: &mut Page, line: &Line) {
     }
     page.part("evidence");
     for e in line.finding.evidence.iter().take(PART) {
-        let known = e.strength.map(|s| format!(" ({})", strength(s))).unwrap_or_default();
+        let said = e.strength.map_or_else(|| e.text.clone(), |s| with_strength(&e.text, s));
         let head = text::pad(e.source, 7);
-        page.timed(e.at, &head, &format!("{}{known}", e.text), t.text.style());
+        page.timed(e.at, &head, &said, t.text.style());
     }
 }
 
-fn strength(s: crate::judge::Strength) -> String {
-    s.word().replace('_', " ")
+/// A reason with how strong it is, unless it says so itself or is the ledger's own word.
+fn with_strength(why: &str, s: Strength) -> String {
+    if s == Strength::Stored {
+        return why.to_owned();
+    }
+    let word = s.word().replace('_', " ");
+    if why.contains(&word) { why.to_owned() } else { format!("{why} ({word})") }
 }
 
 /// The row, the hash, the effects, the result.
@@ -191,13 +196,13 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let stored = r.args_hash.as_deref().unwrap_or("none stored");
     match full.map(|d| (d.hash, d.hash_why.as_str())) {
         Some((check, why)) => {
-            let (word, style) = hash_word(check);
-            let style = match style {
+            let (words, tint) = hash_words(check, why);
+            let style = match tint {
                 Tint::Good => t.ok,
                 Tint::Bad => t.error,
                 Tint::Open => t.dim,
             };
-            page.text(&format!("{word}: {why}"), style);
+            page.text(&words, style);
             page.text(stored, t.dim);
         }
         None => page.text(stored, t.dim),
@@ -225,13 +230,12 @@ pub enum Tint {
     Open,
 }
 
-/// The hash check in a word or two.
-pub fn hash_word(check: HashCheck) -> (&'static str, Tint) {
+/// The hash check in words.
+pub fn hash_words(check: HashCheck, why: &str) -> (String, Tint) {
     match check {
-        HashCheck::NotChecked => ("not checked", Tint::Open),
-        HashCheck::Equal => ("equal", Tint::Good),
-        HashCheck::DiffersProven => ("different arguments", Tint::Bad),
-        HashCheck::DiffersUnproven => ("differs, by a recipe nothing has proven", Tint::Bad),
+        HashCheck::NotChecked => (format!("not checked: {why}"), Tint::Open),
+        HashCheck::Equal => (why.to_owned(), Tint::Good),
+        HashCheck::DiffersProven | HashCheck::DiffersUnproven => (why.to_owned(), Tint::Bad),
     }
 }
 
@@ -248,6 +252,7 @@ fn events(page: &mut Page, line: &Line, full: Option<&Detail>) {
         none = false;
         let head = format!("{} {}", calls::glyph(c.outcome), calls::word(c));
         let said = if c.why.is_empty() { &c.answer } else { &c.why };
+        let said = c.says.as_ref().map_or_else(|| said.clone(), |s| format!("says {s}"));
         let text = format!("{} on generation {}  {said}", c.tool, c.generation);
         page.timed(Some(c.sent_at), &head, &text, calls::style(t, c));
     }

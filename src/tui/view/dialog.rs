@@ -3,7 +3,7 @@
 
 use super::Ui;
 use super::cells::{self, Cells};
-use super::detail::{Tint, hash_word};
+use super::detail::{Tint, hash_words};
 use crate::text;
 use crate::time::span;
 use crate::tui::action::{Context, TABLE};
@@ -73,7 +73,7 @@ fn frame_box(
     let h = u16::try_from(height + 2).unwrap_or(u16::MAX).min(area.height);
     let w = (width as u16 + 4).min(area.width);
     let place = Rect::new(area.x + (area.width - w) / 2, area.y + (area.height - h) / 2, w, h);
-    Clear.render(place, frame.buffer_mut());
+    clear(place, frame);
     let title =
         format!(" {} ", text::truncate(&text::visible(title), width.saturating_sub(2), "…"));
     let block = Block::bordered()
@@ -82,6 +82,20 @@ fn frame_box(
     let inner = block.inner(place);
     block.render(place, frame.buffer_mut());
     Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
+}
+
+/// Empties a place and a column on either side of it; a wide character that it would cut in two goes whole.
+fn clear(place: Rect, frame: &mut Frame) {
+    let screen = frame.area();
+    let left = place.x.saturating_sub(1).max(screen.x);
+    let right = (place.right() + 1).min(screen.right());
+    let buffer = frame.buffer_mut();
+    for y in place.top()..place.bottom() {
+        if left > screen.x && text::width(buffer[(left - 1, y)].symbol()) > 1 {
+            buffer[(left - 1, y)].reset();
+        }
+    }
+    Clear.render(Rect { x: left, width: right - left, ..place }, buffer);
 }
 
 /// Draws `lines` from `scroll` on; tells how far it can be scrolled.
@@ -159,13 +173,8 @@ pub fn verify(
         None => body.text("Counting…", t.dim),
         Some(Err(why)) => body.text(why, t.error),
         Some(Ok(v)) => {
-            let (words, style) = if v.good {
-                ("✓ every finished request has exactly one effect", t.ok)
-            } else {
-                ("✗ not exactly once", t.error)
-            };
-            body.text(words, style);
-            body.text(&v.sentence, t.text);
+            let (glyph, style) = if v.good { ("✓", t.ok) } else { ("✗", t.error) };
+            body.text(&format!("{glyph} {}", v.sentence), style);
             for p in v.problems.iter().take(100) {
                 body.blank();
                 let (word, style) = if p.error { ("error", t.error) } else { ("warning", t.warn) };
@@ -314,25 +323,24 @@ fn question(
     let mut below = Body::new(width);
     match &review.check {
         Some(check) => {
-            let (word, tint) = hash_word(check.hash);
+            let (words, tint) = hash_words(check.hash, &check.hash_why);
             let style = match tint {
                 Tint::Good => t.ok,
                 Tint::Bad => t.error,
                 Tint::Open => t.dim,
             };
-            below.pair("hash", t.dim, &format!("{word}: {}", check.hash_why), style);
+            below.pair("hash", t.dim, &words, style);
         }
         None => below.pair("hash", t.dim, "checking…", t.dim),
     }
     for (i, line) in review.plan.situation.iter().enumerate() {
         below.pair(if i == 0 { "known" } else { "" }, t.dim, line, t.text);
     }
-    below.pair("effects", t.dim, &format!("{} of this request now", review.plan.effects), t.text);
     let mut foot = Body::new(width);
     ask(ui, review, &mut foot);
     // The arguments get what is left between what is known and the question, at least a few lines.
     let room = usize::from(area.height).saturating_sub(2);
-    let wanted = args_lines(review, width).clamp(3, 12);
+    let wanted = args_lines(review, width).clamp(2, 12);
     let fixed = above.lines.len() + foot.lines.len();
     let args_height = wanted.min(room.saturating_sub(fixed + 2)).max(2);
     let below_height = below.lines.len().min(room.saturating_sub(fixed + args_height));
@@ -382,6 +390,10 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
         return;
     };
     let gate = &check.gate;
+    if review.editing {
+        foot.text("Editing the arguments. Tab goes back to the question.", t.info);
+        return;
+    }
     for reason in &gate.reasons {
         let style = match gate.question {
             Question::None | Question::Preview => t.text,
@@ -389,10 +401,6 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
             Question::Ask | Question::Type => t.warn,
         };
         foot.text(reason, style);
-    }
-    if review.editing {
-        foot.text("Editing the arguments. Tab goes back to the question.", t.info);
-        return;
     }
     match gate.question {
         Question::None | Question::Preview => {

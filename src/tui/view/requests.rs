@@ -2,7 +2,7 @@
 
 use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
-use crate::judge::State;
+use crate::judge::{State, Verdict};
 use crate::text;
 use crate::tui::app::{Overlay, Pane};
 use crate::tui::data::Line;
@@ -41,6 +41,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let app = ui.app;
     let list = &app.requests;
     let mut note = match list.matches {
+        _ if list.is_searching() => "searching…".into(),
         Some((found, all)) if !list.filter.is_empty() => format!("{found} of {all}"),
         _ => String::new(),
     };
@@ -105,7 +106,7 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     row.right(&effects.to_string(), c.effects, many);
     row.gap(c.gap);
     if let Some(worst) = line.finding.verdicts.first() {
-        let more = line.finding.verdicts.len() - 1;
+        let more = line.finding.verdicts[1..].iter().filter(|v| **v != Verdict::Finished).count();
         let words = match more {
             0 => worst.words().to_owned(),
             n => format!("{} +{n}", worst.words()),

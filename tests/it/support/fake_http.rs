@@ -1,5 +1,5 @@
 //! A Streamable HTTP server that breaks on command: raw bytes on a real socket, so that it can do what no
-//! HTTP library would. Answers the handshake properly; a `tools/call` is counted and handed to the test.
+//! HTTP library would. Answers the handshake properly unless the test does; a `tools/call` is counted.
 
 use redial::json::raw;
 use std::collections::HashMap;
@@ -16,7 +16,9 @@ pub struct Request {
     pub body: String,
 }
 
-type OnCall = dyn Fn(&Request, &mut TcpStream, usize) + Send + Sync;
+/// Gets each request with its JSON-RPC method (or HTTP method) and the how-manieth of that method it is, from 1;
+/// `false` leaves it to the proper server below.
+type OnAny = dyn Fn(&str, &Request, &mut TcpStream, usize) -> bool + Send + Sync;
 
 pub struct FakeHttp {
     pub address: SocketAddr,
@@ -31,6 +33,18 @@ impl FakeHttp {
     pub fn start(
         on_call: impl Fn(&Request, &mut TcpStream, usize) + Send + Sync + 'static,
     ) -> FakeHttp {
+        FakeHttp::any(move |method, request, stream, n| {
+            if method == "tools/call" {
+                on_call(request, stream, n);
+            }
+            method == "tools/call"
+        })
+    }
+
+    /// `on_any` gets every request.
+    pub fn any(
+        on_any: impl Fn(&str, &Request, &mut TcpStream, usize) -> bool + Send + Sync + 'static,
+    ) -> FakeHttp {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let fake = FakeHttp {
             address: listener.local_addr().unwrap(),
@@ -39,14 +53,14 @@ impl FakeHttp {
             stop: Arc::default(),
         };
         let (seen, calls, stop) = (fake.seen.clone(), fake.calls.clone(), fake.stop.clone());
-        let on_call: Arc<OnCall> = Arc::new(on_call);
+        let on_any: Arc<OnAny> = Arc::new(on_any);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
-                let (seen, calls, on_call) = (seen.clone(), calls.clone(), on_call.clone());
-                std::thread::spawn(move || serve(stream, &seen, &calls, &*on_call));
+                let (seen, calls, on_any) = (seen.clone(), calls.clone(), on_any.clone());
+                std::thread::spawn(move || serve(stream, &seen, &calls, &*on_any));
             }
         });
         fake
@@ -74,16 +88,22 @@ impl Drop for FakeHttp {
     }
 }
 
-fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, calls: &AtomicUsize, on_call: &OnCall) {
+fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, calls: &AtomicUsize, on_any: &OnAny) {
     let Some(request) = read(&stream) else { return };
     let method = raw::get_str(&request.body, "method").unwrap_or_else(|| request.method.clone());
-    seen.lock().unwrap().push(method.clone());
+    let n = {
+        let mut seen = seen.lock().unwrap();
+        seen.push(method.clone());
+        seen.iter().filter(|m| **m == method).count()
+    };
+    if method == "tools/call" {
+        calls.fetch_add(1, Ordering::SeqCst);
+    }
+    if on_any(&method, &request, &mut stream, n) {
+        return;
+    }
     let id = raw::get(&request.body, "id").unwrap_or("null");
     match method.as_str() {
-        "tools/call" => {
-            let n = calls.fetch_add(1, Ordering::SeqCst) + 1;
-            on_call(&request, &mut stream, n);
-        }
         "server/discover" => json(
             &mut stream,
             "200 OK",
@@ -95,8 +115,7 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, calls: &AtomicUsize, 
             let body = format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"fake","version":"1"}}}}}}"#
             );
-            let n = seen.lock().unwrap().iter().filter(|m| *m == "initialize").count();
-            let session = format!("content-type: application/json\r\nmcp-session-id: session-{n}");
+            let session = format!("content-type: application/json\r\nmcp-session-id: s{n}-session");
             answer(&mut stream, "200 OK", &session, body.as_bytes());
         }
         "tools/list" => json(
@@ -157,4 +176,42 @@ pub fn ok(request: &Request, stream: &mut TcpStream, text: &str) {
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
         ),
     );
+}
+
+/// The head of a stream of events, and what stands in it so far; the connection stays open.
+pub fn stream(stream: &mut TcpStream, events: &str) {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(events.as_bytes())).ok();
+}
+
+/// A result for `request`.
+pub fn result(request: &Request, stream: &mut TcpStream, result: &str) {
+    let id = raw::get(&request.body, "id").unwrap();
+    json(stream, "200 OK", &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+}
+
+/// A server of 2026-07-28 with these tools; `on_any` goes first.
+pub fn modern(
+    tools: &'static str,
+    on_any: impl Fn(&str, &Request, &mut TcpStream, usize) -> bool + Send + Sync + 'static,
+) -> FakeHttp {
+    FakeHttp::any(move |method, request, out, n| {
+        if on_any(method, request, out, n) {
+            return true;
+        }
+        match method {
+            "server/discover" => {
+                let r = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}"#;
+                result(request, out, r);
+            }
+            "tools/list" => {
+                let r = format!(
+                    r#"{{"resultType":"complete","tools":{tools},"ttlMs":0,"cacheScope":"private"}}"#
+                );
+                result(request, out, &r);
+            }
+            _ => return false,
+        }
+        true
+    })
 }

@@ -5,6 +5,7 @@ pub mod fake_http;
 pub mod night;
 pub mod pty;
 pub mod served;
+pub mod shell;
 pub mod svg;
 
 use std::time::{Duration, Instant};

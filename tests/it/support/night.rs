@@ -333,8 +333,8 @@ pub fn plan(id: &str, question: Question) -> Plan {
         situation: vec![
             "the ledger says running, claimed by b558e4fa… 8 h 12 m ago; presumed abandoned".into(),
             "the server was not asked (f asks it)".into(),
+            "effects of this request: 0".into(),
         ],
-        effects: 0,
     }
 }
 

@@ -1,0 +1,223 @@
+//! A command that could not do what it is for: words on stderr, and with `--json` a document on stdout that holds
+//! the command's own fields too, as far as they are known then. Never prints a report of success.
+
+use super::args::{Command, ReissueArgs};
+use super::json::{document, line, raw_value};
+use super::plain::{Plain, Role, complain, print_raw};
+use super::report::{CallJson, Failure, Witness};
+use crate::error::{Error, Exit};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// What was asked for, kept for the case that it fails.
+pub struct Asked {
+    name: &'static str,
+    json: bool,
+    about: About,
+}
+
+enum About {
+    Rows,
+    Find { id: String },
+    Tools,
+    Call { tool: String, args: String },
+    Reissue { id: String, tool: Option<String>, args: Option<String> },
+    Other,
+}
+
+impl Asked {
+    /// From the parsed command; `None` is the demo.
+    pub fn of(command: Option<&Command>) -> Asked {
+        let (name, json, about) = match command {
+            None => ("demo", false, About::Other),
+            Some(Command::Attach(_)) => ("attach", false, About::Other),
+            Some(Command::Serve(_)) => ("serve", false, About::Other),
+            Some(Command::Record(_)) => ("record", false, About::Other),
+            Some(Command::Mock(_)) => ("mock", false, About::Other),
+            Some(Command::Show(a)) => ("show", a.json, About::Other),
+            Some(Command::Replay(a)) => ("replay", a.json, About::Other),
+            Some(Command::Verify(a)) => ("verify", a.json, About::Other),
+            Some(Command::Rows(a)) => ("rows", a.json, About::Rows),
+            Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),
+            Some(Command::Tools(a)) => ("tools", a.json, About::Tools),
+            Some(Command::Call(a)) => {
+                ("call", a.json, About::Call { tool: a.tool.clone(), args: a.args.clone() })
+            }
+            Some(Command::Reissue(a)) => ("reissue", a.json, reissue(a)),
+        };
+        Asked { name, json, about }
+    }
+
+    /// Prints the failure, and says the exit status.
+    pub fn failed(&self, failure: &Failure) -> Exit {
+        let Failure { error, witness } = failure;
+        let mut p = Plain::stderr();
+        // A mistake in what was asked is not the server's: its words would only hide the sentence.
+        if let Some(w) =
+            witness.as_ref().filter(|_| !matches!(error.exit, Exit::Usage | Exit::Gate))
+        {
+            p.tail("server's last stderr lines:", &w.stderr);
+            p.tail("its stdout that is not JSON-RPC:", &w.noise);
+        }
+        p.complain();
+        complain(&error.to_string());
+        if self.json {
+            print_raw(&self.document(error, witness.as_ref()));
+        }
+        error.exit
+    }
+
+    fn document(&self, error: &Error, witness: Option<&Witness>) -> String {
+        let schema = format!("redial/{}@1", self.name);
+        let why = error.what.clone();
+        let next = error.hint.clone().unwrap_or_default();
+        let words = ErrorJson::of(error);
+        let witness = witness.cloned().unwrap_or_default();
+        match &self.about {
+            About::Rows => document(&Rows { schema, error: words, ..Rows::default() }),
+            About::Find { id } => document(&Find {
+                schema,
+                request_id: id.clone(),
+                state: "unknown",
+                server_why: why.clone(),
+                why,
+                pairing: "unproven",
+                next,
+                error: words,
+                witness,
+                ..Find::default()
+            }),
+            About::Tools => document(&Tools { schema, error: words, witness, ..Tools::default() }),
+            About::Call { tool, args } => {
+                document(&Call { schema, call: CallJson::failed(tool, Some(args), error, witness) })
+            }
+            About::Reissue { id, tool, args } => {
+                let tool = tool.as_deref().unwrap_or_default();
+                let call = CallJson::failed(tool, args.as_deref(), error, witness);
+                document(&Reissue {
+                    call: Call { schema, call },
+                    request_id: id.clone(),
+                    state_after: "unknown",
+                    pairing: "unproven",
+                    next,
+                    ..Reissue::default()
+                })
+            }
+            About::Other => document(&Bare { schema, error: words, witness }),
+        }
+    }
+}
+
+fn reissue(a: &ReissueArgs) -> About {
+    About::Reissue { id: a.request_id.clone(), tool: a.tool.clone(), args: a.args.clone() }
+}
+
+/// An error as JSON: the three names of a JSON-RPC error, and what redial adds.
+#[derive(Serialize, Default)]
+pub struct ErrorJson {
+    code: Option<i64>,
+    message: String,
+    data: Option<()>,
+    hint: Option<String>,
+    exit_status: u8,
+}
+
+impl ErrorJson {
+    /// From an error of ours.
+    pub fn of(error: &Error) -> ErrorJson {
+        ErrorJson {
+            message: error.what.clone(),
+            hint: error.hint.clone(),
+            exit_status: error.exit as u8,
+            ..ErrorJson::default()
+        }
+    }
+
+    /// For a place that holds errors of others, too.
+    pub fn raw(error: &Error) -> Option<Box<RawValue>> {
+        raw_value(&line(&ErrorJson::of(error)))
+    }
+}
+
+/// Null, not empty: nobody could count.
+#[derive(Serialize, Default)]
+struct Rows {
+    schema: String,
+    error: ErrorJson,
+    counts: Option<()>,
+    effects: Option<()>,
+    rows: Option<()>,
+}
+
+#[derive(Serialize, Default)]
+struct Find {
+    schema: String,
+    request_id: String,
+    state: &'static str,
+    why: String,
+    ledger: Option<()>,
+    server: Option<()>,
+    server_why: String,
+    pairing: &'static str,
+    verdict: [String; 0],
+    next: String,
+    error: ErrorJson,
+    #[serde(flatten)]
+    witness: Witness,
+}
+
+#[derive(Serialize, Default)]
+struct Tools {
+    schema: String,
+    error: ErrorJson,
+    server: Option<()>,
+    tools: Option<()>,
+    dropped: Option<()>,
+    #[serde(flatten)]
+    witness: Witness,
+}
+
+#[derive(Serialize, Default)]
+struct Call {
+    schema: String,
+    #[serde(flatten)]
+    call: CallJson,
+}
+
+#[derive(Serialize, Default)]
+struct Reissue {
+    #[serde(flatten)]
+    call: Call,
+    request_id: String,
+    hash_matches: Option<bool>,
+    replayed: Option<bool>,
+    state_after: &'static str,
+    pairing: &'static str,
+    effects_before: Option<u64>,
+    effects_after: Option<u64>,
+    effects_total_before: Option<u64>,
+    effects_total_after: Option<u64>,
+    verdict: [String; 0],
+    next: String,
+}
+
+#[derive(Serialize)]
+struct Bare {
+    schema: String,
+    error: ErrorJson,
+    #[serde(flatten)]
+    witness: Witness,
+}
+
+/// clap's own complaint: as it is, unless what was typed holds something a terminal could act on.
+pub fn usage(e: &clap::Error) {
+    let text = e.to_string();
+    if text.lines().all(|l| matches!(crate::text::visible(l), std::borrow::Cow::Borrowed(_))) {
+        // clap writes help to stdout and mistakes to stderr; a closed pipe is nobody's error.
+        e.print().ok();
+    } else {
+        let mut p = Plain::stderr();
+        text.lines().for_each(|l| p.line(Role::Text, l));
+        p.complain();
+    }
+}

@@ -1,0 +1,237 @@
+//! What a person or a script asks for: a call, its limit, giving it up, another request, the list of tools.
+//! A `tools/call` leaves from here and nowhere else, once for each command.
+
+use super::conn::{Ask, Conn, Transport};
+use super::driver::Driver;
+use super::{duration, follow, handshake};
+use crate::journal::event::{Note, Purpose};
+use crate::journal::{CallId, Journal, Kind};
+use crate::json::raw;
+use crate::wire::frame;
+use crate::wire::id::Id;
+use crate::wire::mirror;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// When the list of tools is read again: at once after the first change, then ever more seldom while a server
+/// goes on changing it (field log, row 75).
+#[derive(Default)]
+pub(super) struct Relist {
+    /// When it is due.
+    pub at: Option<Instant>,
+    last: Option<Instant>,
+    wait: Duration,
+}
+
+impl Relist {
+    const QUIET: Duration = Duration::from_secs(60);
+    const SELDOM: Duration = Duration::from_secs(30);
+
+    /// The list changed.
+    pub fn soon(&mut self) {
+        if self.at.is_none() {
+            let wait = self.next_wait(self.last.map(|t| t.elapsed()));
+            self.at = Some(Instant::now() + wait);
+        }
+    }
+
+    fn next_wait(&mut self, since_last: Option<Duration>) -> Duration {
+        let quiet = since_last.is_none_or(|t| t > Self::QUIET);
+        self.wait = match quiet {
+            true => Duration::ZERO,
+            false => (self.wait * 2).clamp(Duration::from_secs(1), Self::SELDOM),
+        };
+        self.wait
+    }
+}
+
+impl Driver {
+    /// Sends the call, once. Without a connection it is in the journal as what it is: never sent.
+    pub fn call(&mut self, tool: &str, args: &str, limit_s: f64, extends: bool) -> CallId {
+        let name = raw::quote(tool);
+        let mut params = format!(r#"{{"name":{name},"arguments":{args}}}"#);
+        let Some(conn) = self.usable() else { return self.never_sent(&params) };
+        let (schema, as_task) = self.journal.read(|s| {
+            let tool = s.tools.find(tool);
+            let as_task = tool.is_some_and(|t| t.only_as_task)
+                && s.declares(&["tasks", "requests", "tools", "call"]);
+            (tool.and_then(|t| t.input_schema.clone()), as_task)
+        });
+        if as_task && !conn.is_modern() {
+            // The tool says that it only runs as a task; without this the server must refuse it.
+            params = format!(r#"{{"name":{name},"arguments":{args},"task":{{}}}}"#);
+        }
+        let mirrored = conn.is_modern() && conn.is_http();
+        let headers = match (schema, mirrored) {
+            (Some(schema), true) => mirror::headers(&schema, args),
+            _ => Vec::new(),
+        };
+        let ask = Ask {
+            progress: true,
+            headers: headers.clone(),
+            ..Ask::new("tools/call", Some(&params), Purpose::Asked)
+        };
+        let (call, reply) = conn.ask(ask);
+        if limit_s.is_finite() {
+            self.log(Kind::Note(Note::Limit { call, limit_s, extends }));
+            let (journal, timers) = (self.journal.clone(), self.timers.clone());
+            tokio::spawn(watch_limit(journal, timers, call, limit_s, extends));
+        }
+        let sent = follow::Sent { call, reply, params, headers };
+        tokio::spawn(follow::call(conn, sent, self.live.subscribe()));
+        call
+    }
+
+    fn never_sent(&self, params: &str) -> CallId {
+        let raw = frame::request(&Id::Null, "tools/call", Some(params)).into();
+        let call = self.log(Kind::Sent { raw, exchange: None, purpose: Purpose::Asked });
+        let why = self.journal.read(|s| s.link.as_ref().map(|l| l.why.clone())).unwrap_or_default();
+        let why = format!("never sent: no connection ({why})");
+        self.log(Kind::NotWritten { sent: call, why, left: false });
+        call
+    }
+
+    /// Sends any request but a `tools/call`.
+    pub fn request(
+        &self,
+        method: String,
+        params: String,
+        reply: oneshot::Sender<Result<String, String>>,
+    ) {
+        let Some(conn) = self.usable() else {
+            reply.send(Err("no connection; nothing was sent".into())).ok();
+            return;
+        };
+        tokio::spawn(async move {
+            let done = follow::request(&conn, &method, &params).await;
+            let done = done.map_err(|r| match r {
+                Some(r) => follow::words(&r),
+                None => "the connection was closed".into(),
+            });
+            reply.send(done).ok();
+        });
+    }
+
+    /// A limit passed or a person gave up: the call is unknown, and the server is told (2025-11-25 and stdio:
+    /// `notifications/cancelled`; 2026-07-28 over HTTP: its stream is closed; a task: `tasks/cancel`, and only
+    /// when a person wants it). Who only stopped waiting tells nobody.
+    pub fn give_up(&mut self, call: CallId, note: Note) {
+        let Some((rpc_id, generation, exchange, task)) = self.journal.read(|s| {
+            let c = s.calls.get(&call)?;
+            let task = c.live.task.clone().filter(|t| !t.is_over());
+            (c.is_pending() || task.is_some())
+                .then(|| (c.rpc_id.clone(), c.generation, c.exchange, task))
+        }) else {
+            return;
+        };
+        let reason = match &note {
+            Note::TimedOut { after_s, .. } => format!("no answer within {after_s} s"),
+            _ => "cancelled by a person".into(),
+        };
+        let by_limit = matches!(note, Note::TimedOut { .. });
+        let tell = !matches!(note, Note::StoppedWaiting { .. });
+        self.journal.append(generation, Kind::Note(note));
+        if !tell {
+            return;
+        }
+        if let Some(task) = task {
+            if let (false, Some(conn)) = (by_limit, self.usable()) {
+                let params = format!(r#"{{"taskId":{}}}"#, raw::quote(&task.id));
+                conn.ask(Ask::new("tasks/cancel", Some(&params), Purpose::FollowUp { call }));
+            }
+            return;
+        }
+        let Some(conn) = self.conn.clone().filter(|c| c.generation == generation && !c.is_over())
+        else {
+            return;
+        };
+        match (&conn.transport, exchange) {
+            (Transport::Http(target), Some(x)) if conn.is_modern() => target.abort(&conn, x),
+            _ => {
+                let id = rpc_id.to_json();
+                let params = format!(r#"{{"requestId":{id},"reason":{}}}"#, raw::quote(&reason));
+                conn.notify("notifications/cancelled", Some(&params), Purpose::Reply);
+            }
+        }
+    }
+
+    pub fn list_tools(&mut self, reply: Option<oneshot::Sender<()>>) {
+        let Some(conn) = self.usable() else { return };
+        if self.handshake.is_some() {
+            return;
+        }
+        self.relist.last = Some(Instant::now());
+        tokio::spawn(async move {
+            // Its failure is a link event or an answer in the journal; there is nothing more to say here.
+            handshake::list_tools(&conn).await.ok();
+            if let Some(reply) = reply {
+                reply.send(()).ok();
+            }
+        });
+    }
+
+    /// The time to read the list again has come.
+    pub fn relist_now(&mut self) {
+        self.relist.at = None;
+        if self.handshake.is_some() {
+            self.relist.at = Some(Instant::now() + Duration::from_millis(500));
+            return;
+        }
+        self.list_tools(None);
+    }
+}
+
+/// Watches the limit of a call; progress moves it only when `extends`.
+async fn watch_limit(
+    journal: Journal,
+    timers: mpsc::UnboundedSender<(CallId, f64)>,
+    call: CallId,
+    limit_s: f64,
+    extends: bool,
+) {
+    let limit = duration(limit_s);
+    let (mut seen, mut from) = (0, Instant::now());
+    loop {
+        let moved = journal.wait(|s| match s.calls.get(&call) {
+            Some(c) if c.is_pending() => {
+                let count = c.live.progress.as_ref().map_or(0, |p| p.count);
+                (extends && count > seen).then_some(Some(count))
+            }
+            _ => Some(None),
+        });
+        match tokio::time::timeout(limit.saturating_sub(from.elapsed()), moved).await {
+            Ok(None) => return,
+            Ok(Some(count)) => (seen, from) = (count, Instant::now()),
+            Err(_) => {
+                timers.send((call, limit_s)).ok();
+                return;
+            }
+        }
+    }
+}
+
+impl Conn {
+    /// The server refused mirrored headers: its list may have changed without a word.
+    pub fn doubt_tools(self: &Arc<Conn>) {
+        let generation = self.generation;
+        self.events.send(super::driver::LinkEvent::ToolsChanged { generation }).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storm_of_changes_reads_the_list_ever_more_seldom() {
+        let mut r = Relist::default();
+        let soon = Some(Duration::from_millis(10));
+        let waits: Vec<u64> = [None, soon, soon, soon, soon, soon, soon, soon]
+            .map(|l| r.next_wait(l).as_secs())
+            .to_vec();
+        assert_eq!(waits, [0, 1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(r.next_wait(Some(Duration::from_secs(61))), Duration::ZERO);
+    }
+}

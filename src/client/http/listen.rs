@@ -1,0 +1,109 @@
+//! The optional GET stream of a legacy session, kept open so that the server can speak, and its death is
+//! noticed, while nothing is asked. A server without one answers 405 (or 404, 400, 406): then there is none,
+//! and it is not asked again. No reconnect storm (field log, row 81): streams that bring nothing are asked for
+//! ever more seldom.
+
+use super::stream::Resume;
+use super::{BODY_LIMIT, header, root_cause, status_event};
+use crate::client::conn::{Conn, Transport};
+use crate::client::driver::LinkEvent;
+use crate::journal::exchange::is_event_stream;
+use crate::journal::{Kind, event};
+use crate::wire::sse::Parser;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A stream that lasted this long was worth having.
+const GOOD: Duration = Duration::from_secs(20);
+/// The longest wait between two asks.
+const SELDOM: Duration = Duration::from_secs(120);
+
+/// Listens until the generation is over or the server has no such stream.
+pub(in crate::client) async fn run(conn: Arc<Conn>) {
+    let mut resume = Resume::default();
+    let mut pause = Duration::from_secs(1);
+    while !conn.is_over() {
+        let began = Instant::now();
+        match once(&conn, &mut resume).await {
+            Heard::Ended => {}
+            Heard::None => return,
+        }
+        pause =
+            if began.elapsed() >= GOOD { Duration::from_secs(1) } else { (pause * 2).min(SELDOM) };
+        tokio::time::sleep(resume.retry.map_or(pause, |r| r.max(pause / 2))).await;
+    }
+}
+
+enum Heard {
+    /// It was there and ended.
+    Ended,
+    /// There is none, or the link itself is gone (which is told then).
+    None,
+}
+
+async fn once(conn: &Arc<Conn>, resume: &mut Resume) -> Heard {
+    let Transport::Http(target) = &conn.transport else { return Heard::None };
+    let generation = conn.generation;
+    let exchange = conn.next_exchange();
+    let log = |what| conn.log(Kind::Http { exchange, what });
+    log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
+    let mut response = match target.get(conn, resume.last_id.as_deref()).send().await {
+        Ok(r) => r,
+        Err(e) => {
+            let why = root_cause(&e);
+            log(event::Http::Failed { why: why.clone(), connected: !e.is_connect() });
+            conn.events.send(LinkEvent::Unreachable { generation, why }).ok();
+            return Heard::None;
+        }
+    };
+    log(status_event(&response, None));
+    let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
+    if !response.status().is_success() || !is_stream {
+        log(event::Http::End);
+        // With a stream before, a 404 is the session's end; without one there is just no stream.
+        if response.status().as_u16() == 404 && resume.last_id.is_some() {
+            conn.events.send(LinkEvent::SessionLost { generation, status: 404 }).ok();
+        }
+        return Heard::None;
+    }
+    let mut parser = Parser::new(BODY_LIMIT);
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => parser.feed(&chunk, |e| resume.take(conn, e, None, 0)),
+            Ok(None) => {
+                log(event::Http::End);
+                return Heard::Ended;
+            }
+            Err(e) => {
+                // Cut in the middle: the server may be gone; the next GET will tell.
+                log(event::Http::Failed { why: root_cause(&e), connected: true });
+                return Heard::Ended;
+            }
+        }
+    }
+}
+
+/// Whether the URL answers a GET as the HTTP+SSE transport of 2024-11-05 does: an `endpoint` event.
+pub(in crate::client) async fn is_old_sse(conn: &Arc<Conn>) -> bool {
+    let Transport::Http(target) = &conn.transport else { return false };
+    let exchange = conn.next_exchange();
+    let log = |what| conn.log(Kind::Http { exchange, what });
+    log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
+    let first = async {
+        let mut response = target.get(conn, None).send().await.ok()?;
+        log(status_event(&response, None));
+        let stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
+        if !response.status().is_success() || !stream {
+            return Some(false);
+        }
+        let chunk = response.chunk().await.ok()??;
+        let text = String::from_utf8_lossy(&chunk).into_owned();
+        Some(
+            text.lines()
+                .any(|l| l.trim_start_matches('\u{feff}').replace(' ', "") == "event:endpoint"),
+        )
+    };
+    let found = tokio::time::timeout(Duration::from_secs(2), first).await;
+    log(event::Http::End);
+    matches!(found, Ok(Some(true)))
+}

@@ -1,0 +1,220 @@
+//! Streamable HTTP as an endpoint: the URL, its headers and its session, and the one HTTP client.
+//!
+//! `post` runs one exchange, `stream` reads server-sent events and resumes them, `listen` keeps the optional
+//! GET stream. Every step is a journal event. reqwest is held back here: no retries, no redirects of its own,
+//! no kept-alive connection (a reused one that the server closes would make calls falsely unknown).
+
+pub(super) mod listen;
+mod post;
+mod stream;
+
+use super::conn::Conn;
+use super::modern::Header;
+use crate::journal::{Kind, event, refusal};
+use crate::json::raw;
+use crate::wire::id::Id;
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::AbortHandle;
+
+/// The largest body taken whole.
+const BODY_LIMIT: usize = 64 << 20;
+/// How much of a body that is not JSON-RPC is kept.
+const PLAIN_LIMIT: usize = 64 << 10;
+
+/// One URL, its headers and its session.
+pub(super) struct Target {
+    client: reqwest::Client,
+    url: Url,
+    headers: HeaderMap,
+    session: Mutex<Option<String>>,
+    running: Mutex<HashMap<u64, AbortHandle>>,
+}
+
+/// One message to POST.
+pub(super) struct Post {
+    pub exchange: u64,
+    pub id: Option<Id>,
+    pub raw: Bytes,
+    pub headers: Vec<Header>,
+    /// Dropped when the exchange is over.
+    pub _done: Option<tokio::sync::oneshot::Sender<()>>,
+}
+
+impl Target {
+    /// # Errors
+    /// In words, when the URL, a header or the TLS setup can't be used.
+    pub fn new(url: &str, headers: &[(String, String)]) -> Result<Target, String> {
+        let url = Url::parse(url).map_err(|e| format!("{url:?} is not a URL: {e}"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("{url} is neither http:// nor https://"));
+        }
+        let mut map = HeaderMap::new();
+        for (k, v) in headers {
+            let name = HeaderName::from_bytes(k.trim().as_bytes())
+                .map_err(|_| format!("{k:?} is not a header name"))?;
+            // The value may be a secret: it is not repeated.
+            let value = HeaderValue::from_bytes(v.trim().as_bytes())
+                .map_err(|_| format!("the value of header {k} can't be sent"))?;
+            map.append(name, value);
+        }
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(url.scheme() == "https")?)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .pool_max_idle_per_host(0)
+            .connect_timeout(Duration::from_secs(10))
+            .no_proxy()
+            .build()
+            .map_err(|e| format!("the HTTP client can't be set up: {}", root_cause(&e)))?;
+        Ok(Target {
+            client,
+            url,
+            headers: map,
+            session: Mutex::default(),
+            running: Mutex::default(),
+        })
+    }
+
+    /// The session id in force.
+    pub fn session(&self) -> Option<String> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_session(&self, id: Option<String>) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    }
+
+    /// Starts the exchange; everything that comes of it goes to the journal.
+    pub fn post(&self, conn: Arc<Conn>, post: Post) {
+        let exchange = post.exchange;
+        let task = tokio::spawn(post::run(conn, post));
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, t| !t.is_finished());
+        running.insert(exchange, task.abort_handle());
+    }
+
+    /// Closes the stream of an exchange: how a 2026-07-28 request is cancelled.
+    pub fn abort(&self, conn: &Conn, exchange: u64) {
+        let task = self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&exchange);
+        if let Some(task) = task {
+            task.abort();
+            let why = "closed here, which tells the server to stop".to_owned();
+            conn.log(Kind::Http { exchange, what: event::Http::Failed { why, connected: true } });
+        }
+    }
+
+    fn request(&self, method: Method, url: &Url, headers: &[Header]) -> reqwest::RequestBuilder {
+        let mut b = self.client.request(method, url.clone()).headers(self.headers.clone());
+        if let Some(s) = self.session() {
+            b = b.header("mcp-session-id", s);
+        }
+        for (k, v) in headers {
+            b = b.header(k, v);
+        }
+        b
+    }
+
+    /// A GET that asks for a stream of events, resumed after `last_id`.
+    fn get(&self, conn: &Conn, last_id: Option<&str>) -> reqwest::RequestBuilder {
+        let mut headers = vec![("accept".to_owned(), "text/event-stream".to_owned())];
+        headers.extend(version(conn));
+        headers.extend(last_id.map(|id| ("last-event-id".to_owned(), id.to_owned())));
+        self.request(Method::GET, &self.url, &headers)
+    }
+
+    /// Ends a legacy session (DELETE; 405 and the like are fine: the server keeps it).
+    pub async fn end_session(&self, conn: &Conn) {
+        if self.session().is_none() {
+            return;
+        }
+        let exchange = conn.next_exchange();
+        let log = |what| conn.log(Kind::Http { exchange, what });
+        log(event::Http::Request { method: "DELETE".into(), url: self.url.to_string() });
+        let headers: Vec<Header> = version(conn).into_iter().collect();
+        let send = self.request(Method::DELETE, &self.url, &headers).send();
+        match tokio::time::timeout(Duration::from_millis(500), send).await {
+            Ok(Ok(r)) => {
+                log(status_event(&r, None));
+                log(event::Http::End);
+            }
+            Ok(Err(e)) => {
+                let connected = !e.is_connect();
+                log(event::Http::Failed { why: root_cause(&e), connected });
+            }
+            Err(_) => {
+                let why = "no answer to DELETE within 0.5 s".into();
+                log(event::Http::Failed { why, connected: true });
+            }
+        }
+        self.set_session(None);
+    }
+}
+
+fn version(conn: &Conn) -> Option<Header> {
+    conn.protocol().map(|p| ("mcp-protocol-version".to_owned(), p.version.clone()))
+}
+
+fn header(r: &reqwest::Response, name: &str) -> Option<String> {
+    r.headers().get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned())
+}
+
+fn status_event(r: &reqwest::Response, session: Option<String>) -> event::Http {
+    event::Http::Status {
+        status: r.status().as_u16(),
+        content_type: header(r, "content-type"),
+        session,
+        www_authenticate: header(r, "www-authenticate"),
+        location: header(r, "location"),
+    }
+}
+
+/// The certificates are only looked for when they are needed: a machine without any can still speak http.
+pub(crate) fn tls(https: bool) -> Result<rustls::ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| format!("TLS can't be set up: {e}"))?;
+    let mut roots = rustls::RootCertStore::empty();
+    if https {
+        let found = rustls_native_certs::load_native_certs();
+        let (added, _) = roots.add_parsable_certificates(found.certs);
+        if added == 0 {
+            return Err(
+                "this system has no CA certificates, so no https server can be trusted".into()
+            );
+        }
+    }
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The innermost cause of a reqwest error, in the system's words: its own say too little.
+pub(crate) fn root_cause(e: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = e;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+/// The name and reason of an answer that a handshake can't use, for people.
+pub(super) fn status_words(
+    status: u16,
+    body: &Bytes,
+    www_authenticate: Option<&str>,
+    location: Option<&str>,
+) -> String {
+    let text = String::from_utf8_lossy(body);
+    let message = raw::get_path(&text, &["error", "message"]).and_then(raw::as_str);
+    let said = match refusal::page_title(&text) {
+        Some(title) => format!("not MCP: an HTML page from a proxy or login ({title})"),
+        None => message.unwrap_or_else(|| refusal::first_line(&text)),
+    };
+    let auth = www_authenticate.map(|w| format!(" ({w})")).unwrap_or_default();
+    let to = location.map(|l| format!(", it points to {l}: not followed")).unwrap_or_default();
+    format!("HTTP {status}{auth}{to}{}{said}", if said.is_empty() { "" } else { ": " })
+}

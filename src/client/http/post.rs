@@ -1,0 +1,183 @@
+//! One POST from its request line to its end: redirects within the origin, JSON or a stream as the answer,
+//! and what each way to break proves.
+
+use super::stream::{self, Flow};
+use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, root_cause, status_event};
+use crate::client::conn::{Conn, Reply, Transport};
+use crate::client::driver::LinkEvent;
+use crate::journal::exchange::is_event_stream;
+use crate::journal::{Kind, event, refusal};
+use crate::wire::frame::{Answer, Frame};
+use bytes::{Bytes, BytesMut};
+use reqwest::{Method, StatusCode, Url};
+use std::sync::Arc;
+
+const MAX_REDIRECTS: u32 = 3;
+
+pub(super) async fn run(conn: Arc<Conn>, post: Post) {
+    let Some(response) = send(&conn, &post).await else { return };
+    let Transport::Http(target) = &conn.transport else { return };
+    let exchange = post.exchange;
+    let log = |what| conn.log(Kind::Http { exchange, what });
+    let status = response.status();
+    // A session id counts only on a successful initialize: real servers put one on a 400 too.
+    let is_initialize = post.id.is_some() && is_initialize(&post.raw);
+    let session =
+        header(&response, "mcp-session-id").filter(|_| is_initialize && status.is_success());
+    let had_session = target.session().is_some();
+    if session.is_some() {
+        target.set_session(session.clone());
+    }
+    log(status_event(&response, session));
+    let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
+    if status.is_success() && is_stream {
+        return stream::read(&conn, &post, response).await;
+    }
+    let (www_authenticate, location) =
+        (header(&response, "www-authenticate"), header(&response, "location"));
+    let body = match read_body(&conn, exchange, response).await {
+        Ok(body) => body,
+        Err((came, why)) => {
+            if !came.is_empty() {
+                log(event::Http::Partial { raw: came.slice(..came.len().min(PLAIN_LIMIT)) });
+            }
+            return broke(&conn, &post, why, true);
+        }
+    };
+    let doubt = doubt(&conn, &post, status.as_u16(), &body, had_session);
+    if post.id.is_some() {
+        let blank = body.iter().all(u8::is_ascii_whitespace);
+        let is_rpc = match status.is_success() {
+            true => conn.incoming(body.clone(), Some(exchange)),
+            false => conn.record(&body, exchange),
+        };
+        if !blank && !is_rpc {
+            log(event::Http::Body { raw: body.slice(..body.len().min(PLAIN_LIMIT)) });
+        }
+    }
+    // Nothing in the answer to a notification matters (field log, row 80), but a lost session does.
+    log(event::Http::End);
+    if let Some(id) = &post.id {
+        let status = status.as_u16();
+        conn.resolve(id, Reply::Status { status, body, www_authenticate, location });
+    }
+    if let Some(event) = doubt {
+        conn.events.send(event).ok();
+    }
+}
+
+/// Sends the POST, following redirects within the origin; `None` when it broke, which is told then.
+async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
+    let Transport::Http(target) = &conn.transport else { return None };
+    let log = |what| conn.log(Kind::Http { exchange: post.exchange, what });
+    let mut url = target.url.clone();
+    let mut hops = 0;
+    loop {
+        log(event::Http::Request { method: "POST".into(), url: url.to_string() });
+        let sent = target
+            .request(Method::POST, &url, &post.headers)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(post.raw.clone())
+            .send()
+            .await;
+        let response = match sent {
+            Ok(r) => r,
+            Err(e) => {
+                // Only a failure to connect (or to build the request) proves that nothing was sent.
+                let connected = !(e.is_connect() || e.is_builder());
+                broke(conn, post, root_cause(&e), connected);
+                return None;
+            }
+        };
+        let Some(to) = same_origin_redirect(&url, &response) else { return Some(response) };
+        hops += 1;
+        if hops > MAX_REDIRECTS {
+            return Some(response);
+        }
+        let status = response.status().as_u16();
+        log(event::Http::Redirected { status, to: to.to_string() });
+        url = to;
+    }
+}
+
+/// The exchange broke: told to the journal, to whoever waits, and to the driver.
+pub(super) fn broke(conn: &Conn, post: &Post, why: String, connected: bool) {
+    let exchange = post.exchange;
+    let what = event::Http::Failed { why: why.clone(), connected };
+    conn.log(Kind::Http { exchange, what });
+    if let Some(id) = &post.id {
+        conn.resolve(id, Reply::Gone { why: why.clone() });
+    }
+    conn.events.send(LinkEvent::Unreachable { generation: conn.generation, why }).ok();
+}
+
+/// What an answer says of the link itself: the session is lost, or the server is of another era by now.
+fn doubt(
+    conn: &Conn,
+    post: &Post,
+    status: u16,
+    body: &Bytes,
+    had_session: bool,
+) -> Option<LinkEvent> {
+    if status < 400 {
+        return None;
+    }
+    let text = String::from_utf8_lossy(body);
+    let (code, message) = match Frame::parse(&text) {
+        Frame::Response { answer: Answer::Error { code, message, .. }, .. } => (code, message),
+        _ => (None, text.into_owned()),
+    };
+    let generation = conn.generation;
+    if had_session && refusal::is_session_lost(status, code, &message, true) {
+        return Some(LinkEvent::SessionLost { generation, status });
+    }
+    let wrong_era = match conn.protocol() {
+        Some(p) if p.modern => refusal::wants_initialize(status, code, &message),
+        Some(_) => code == Some(-32022),
+        None => false,
+    };
+    (wrong_era && post.id.is_some()).then_some(LinkEvent::EraChanged { generation, why: message })
+}
+
+/// The body, or what came of it and why it is not whole.
+async fn read_body(
+    conn: &Conn,
+    exchange: u64,
+    mut response: reqwest::Response,
+) -> Result<Bytes, (Bytes, String)> {
+    let length = response.content_length();
+    let mut body = BytesMut::new();
+    let mut flow = Flow::new(conn, exchange);
+    loop {
+        match flow.next(&mut response).await {
+            Ok(Some(chunk)) if body.len() + chunk.len() > BODY_LIMIT => {
+                let why = format!("the answer is over {} MiB", BODY_LIMIT >> 20);
+                return Err((body.freeze(), why));
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return Ok(body.freeze()),
+            Err(e) => {
+                let of = length.map_or_else(String::new, |l| format!(" of {l}"));
+                let why = format!("cut after {}{of} bytes: {}", body.len(), root_cause(&e));
+                return Err((body.freeze(), why));
+            }
+        }
+    }
+}
+
+fn is_initialize(raw: &Bytes) -> bool {
+    let text = String::from_utf8_lossy(raw);
+    matches!(Frame::parse(&text), Frame::Request { method, .. } if method == "initialize")
+}
+
+/// Where a 307 or 308 points, when that is the same origin. Nothing else is followed: a POST never becomes a
+/// GET, and secrets never go to another origin.
+fn same_origin_redirect(from: &Url, response: &reqwest::Response) -> Option<Url> {
+    if !matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT)
+    {
+        return None;
+    }
+    let to = from.join(&header(response, "location")?).ok()?;
+    (to.origin() == from.origin()).then_some(to)
+}

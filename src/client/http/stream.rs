@@ -1,0 +1,205 @@
+//! Server-sent events of an exchange: read to their end, resumed where the server primed them for it
+//! (2025-11-25, "Resumability and Redelivery"), their flow told in bounded steps.
+
+use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, status_event};
+use crate::client::conn::{Conn, Reply, Transport};
+use crate::journal::exchange::is_event_stream;
+use crate::journal::{Kind, event};
+use crate::wire::sse::{Parser, Sse};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the flow of bytes is told at most.
+const TELL: Duration = Duration::from_secs(1);
+/// How often in a row a stream is resumed without anything new coming of it.
+const RESUMES: u32 = 4;
+
+/// Counts what comes and tells the journal, at most once a second.
+pub(super) struct Flow<'a> {
+    conn: &'a Conn,
+    exchange: u64,
+    bytes: u64,
+    pub keepalives: u64,
+    told_at: Instant,
+    untold: bool,
+}
+
+impl<'a> Flow<'a> {
+    pub fn new(conn: &'a Conn, exchange: u64) -> Flow<'a> {
+        let told_at = Instant::now();
+        Flow { conn, exchange, bytes: 0, keepalives: 0, told_at, untold: false }
+    }
+
+    /// The next chunk; tells what came while it waits.
+    pub async fn next(
+        &mut self,
+        response: &mut reqwest::Response,
+    ) -> reqwest::Result<Option<Bytes>> {
+        loop {
+            let left = TELL.saturating_sub(self.told_at.elapsed());
+            if self.untold && left.is_zero() {
+                let what = event::Http::Flow { bytes: self.bytes, keepalives: self.keepalives };
+                self.conn.log(Kind::Http { exchange: self.exchange, what });
+                self.told_at = Instant::now();
+                self.untold = false;
+            }
+            let chunk = if self.untold {
+                match tokio::time::timeout(left, response.chunk()).await {
+                    Ok(chunk) => chunk?,
+                    Err(_) => continue,
+                }
+            } else {
+                response.chunk().await?
+            };
+            if let Some(c) = &chunk {
+                self.bytes += c.len() as u64;
+                self.untold = true;
+            }
+            return Ok(chunk);
+        }
+    }
+}
+
+/// How one response of a stream ended.
+enum End {
+    Properly,
+    Broke(String),
+}
+
+/// What is kept from one response of a stream to the next.
+#[derive(Default)]
+pub(super) struct Resume {
+    pub last_id: Option<String>,
+    pub retry: Option<Duration>,
+    events: u64,
+}
+
+impl Resume {
+    /// Takes one piece of the grammar; a message goes to the journal and to whoever waits.
+    pub fn take(&mut self, conn: &Arc<Conn>, e: Sse, exchange: Option<u64>, cut: u64) {
+        match e {
+            // Out of range would be either a storm or a sleep for ever.
+            Sse::Retry(ms) => self.retry = Some(Duration::from_millis(ms.clamp(10, 300_000))),
+            Sse::Primed { id } => self.last_id = Some(id),
+            Sse::Event { data, id, .. } => {
+                self.events += 1;
+                if id.is_some() {
+                    self.last_id = id;
+                }
+                let data = Bytes::from(data);
+                if cut > 0 || !conn.incoming(data.clone(), exchange) {
+                    conn.log(Kind::Noise { raw: data, cut });
+                }
+            }
+            Sse::Comment => {}
+        }
+    }
+}
+
+/// Reads the stream that answers a POST, to its end and beyond.
+pub(super) async fn read(conn: &Arc<Conn>, post: &Post, response: reqwest::Response) {
+    let mut resume = Resume::default();
+    let mut flow = Flow::new(conn, post.exchange);
+    let mut end = drain(conn, post.exchange, response, &mut resume, &mut flow).await;
+    let mut tries = 0;
+    let refused = loop {
+        let open = post.id.as_ref().is_some_and(|id| conn.is_waiting(id));
+        let Some(last_id) = resume.last_id.clone().filter(|_| open && !conn.is_modern()) else {
+            break None;
+        };
+        if tries >= RESUMES || conn.is_over() {
+            break None;
+        }
+        let wait = resume.retry.unwrap_or_else(|| Duration::from_millis(1000 << tries));
+        tries += 1;
+        let before = resume.events;
+        match again(conn, post.exchange, last_id, wait).await {
+            Ok(response) => {
+                end = drain(conn, post.exchange, response, &mut resume, &mut flow).await;
+                if resume.events > before {
+                    tries = 0;
+                }
+            }
+            Err(why) => break Some(why),
+        }
+    };
+    match (refused, end) {
+        (Some(why), _) => {
+            let why = format!("the stream ended early, and resuming it failed: {why}");
+            post::broke(conn, post, why, true);
+        }
+        (None, End::Broke(why)) => post::broke(conn, post, why, true),
+        (None, End::Properly) => {
+            conn.log(Kind::Http { exchange: post.exchange, what: event::Http::End });
+            if let Some(id) = &post.id {
+                conn.resolve(id, Reply::Gone { why: "the stream ended without an answer".into() });
+            }
+        }
+    }
+}
+
+/// Asks for the rest of a stream.
+async fn again(
+    conn: &Arc<Conn>,
+    exchange: u64,
+    last_event_id: String,
+    wait: Duration,
+) -> Result<reqwest::Response, String> {
+    let Transport::Http(target) = &conn.transport else { return Err("no HTTP here".into()) };
+    let log = |what| conn.log(Kind::Http { exchange, what });
+    let after_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    log(event::Http::Resuming { last_event_id: last_event_id.clone(), after_ms });
+    tokio::time::sleep(wait).await;
+    log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
+    let response =
+        target.get(conn, Some(&last_event_id)).send().await.map_err(|e| root_cause(&e))?;
+    log(status_event(&response, None));
+    let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
+    match response.status() {
+        s if !s.is_success() => Err(format!("the server answered with HTTP {}", s.as_u16())),
+        _ if !is_stream => Err("the server answered with something that is no stream".into()),
+        _ => Ok(response),
+    }
+}
+
+async fn drain(
+    conn: &Arc<Conn>,
+    exchange: u64,
+    mut response: reqwest::Response,
+    resume: &mut Resume,
+    flow: &mut Flow<'_>,
+) -> End {
+    let mut parser = Parser::new(BODY_LIMIT);
+    let mut cut = 0;
+    let end = loop {
+        match flow.next(&mut response).await {
+            Ok(Some(chunk)) => {
+                let mut found = Vec::new();
+                parser.feed(&chunk, |e| found.push(e));
+                let newly = parser.cut() - std::mem::replace(&mut cut, parser.cut());
+                for e in found {
+                    if e == Sse::Comment {
+                        flow.keepalives += 1;
+                    }
+                    resume.take(conn, e, Some(exchange), newly);
+                }
+            }
+            Ok(None) => break None,
+            Err(e) => break Some(root_cause(&e)),
+        }
+    };
+    let rest = parser.take_unfinished();
+    if !rest.is_empty() {
+        let raw = Bytes::copy_from_slice(&rest[..rest.len().min(PLAIN_LIMIT)]);
+        conn.log(Kind::Http { exchange, what: event::Http::Partial { raw } });
+    }
+    match (end, rest.len()) {
+        (None, 0) => End::Properly,
+        (None, n) => {
+            End::Broke(format!("the stream ended in the middle of an event, after {n} bytes of it"))
+        }
+        (Some(why), 0) => End::Broke(why),
+        (Some(why), n) => End::Broke(format!("cut after {n} bytes of an event: {why}")),
+    }
+}

@@ -1,0 +1,144 @@
+//! Opening a transport, and noticing early that what was started can't be talked to.
+
+use super::conn::{Conn, Transport};
+use super::driver::LinkEvent;
+use super::{Endpoint, http, stdio};
+use crate::journal::event;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// A transport that is open, with what the journal says of it.
+pub(super) struct Open {
+    pub transport: Transport,
+    pub opened: event::Transport,
+    pub started: Option<stdio::Started>,
+}
+
+/// Starts the child, or makes the HTTP client ready.
+///
+/// # Errors
+/// In words.
+pub(super) fn open(endpoint: &Endpoint) -> Result<Open, String> {
+    match endpoint {
+        Endpoint::Stdio { command, env, cwd } => {
+            let (pipe, started) = stdio::start(command, env, cwd.as_ref()).map_err(|e| {
+                let program = command.first().map_or("", String::as_str);
+                match (e.kind(), cwd) {
+                    (std::io::ErrorKind::NotFound, Some(dir)) if !dir.is_dir() => {
+                        format!("{program:?} can't be started in {}: no such folder", dir.display())
+                    }
+                    (std::io::ErrorKind::NotFound, _) => format!("no such command: {program:?}"),
+                    _ => format!("{program:?} can't be started: {e}"),
+                }
+            })?;
+            let opened = event::Transport::Stdio { command: command.clone(), pid: started.pid };
+            Ok(Open { transport: Transport::Stdio(pipe), opened, started: Some(started) })
+        }
+        Endpoint::Http { url, headers } => {
+            let target = http::Target::new(url, headers)?;
+            let opened = event::Transport::Http { url: url.clone() };
+            Ok(Open { transport: Transport::Http(Box::new(target)), opened, started: None })
+        }
+    }
+}
+
+/// Why this server can't be talked to, once that shows: another framing, ids that never match, or a "stdio"
+/// server that really speaks HTTP (nothing on stdout, an address on stderr). Never ends otherwise.
+pub(super) async fn misfit(conn: &Arc<Conn>, patience: Duration) -> String {
+    let framing = async {
+        let words = conn
+            .journal
+            .wait(|s| s.misfit.clone().filter(|m| m.generation == conn.generation))
+            .await;
+        if !words.ids {
+            // Something like it may stand in a log of a server that speaks properly otherwise.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            if conn.has_heard() {
+                std::future::pending::<()>().await;
+            }
+        }
+        words.words
+    };
+    let http = async {
+        if conn.is_http() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(patience).await;
+        conn.journal
+            .wait(|s| {
+                let g = s.generation_n(conn.generation)?;
+                if g.noise_seen > 0 || conn.has_heard() {
+                    return None;
+                }
+                g.stderr.iter().rev().find_map(|(_, l)| http_address(&String::from_utf8_lossy(l)))
+            })
+            .await
+    };
+    tokio::select! {
+        words = framing => words,
+        address = http => format!(
+            "the server says nothing on stdout, and its stderr names {address}: it speaks HTTP, attach with --http {address}"
+        ),
+    }
+}
+
+/// The first `http://…` of a line, with the path most servers use when it names none.
+fn http_address(line: &str) -> Option<String> {
+    let start = line.find("http://")?;
+    let url: String = line[start..]
+        .chars()
+        .take_while(|c| !c.is_whitespace() && !c.is_control() && !"\"'<>()[],;".contains(*c))
+        .collect();
+    let host = url.trim_start_matches("http://");
+    (!host.is_empty()).then(|| {
+        if host.trim_end_matches('/').contains('/') {
+            url.clone()
+        } else {
+            format!("{}/mcp", url.trim_end_matches('/'))
+        }
+    })
+}
+
+/// The newest stderr line of a generation, for the end of a sentence.
+pub(super) fn newest_stderr(conn: &Conn) -> String {
+    let line =
+        conn.journal.read(|s| s.generation_n(conn.generation).and_then(|g| g.stderr.last(1).pop()));
+    line.map(|l| format!("; its newest stderr line: {l}")).unwrap_or_default()
+}
+
+/// A session id short enough for a line.
+pub(super) fn shorten(id: &str) -> String {
+    let mut chars = id.chars();
+    let head: String = chars.by_ref().take(8).collect();
+    if chars.next().is_some() { format!("{head}…") } else { head }
+}
+
+/// Where the transports tell of the link.
+pub(super) type Events = mpsc::UnboundedSender<LinkEvent>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_in_what_servers_print() {
+        for (line, want) in [
+            (
+                "INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)",
+                Some("http://127.0.0.1:8000/mcp"),
+            ),
+            ("listening on http://127.0.0.1:9/mcp", Some("http://127.0.0.1:9/mcp")),
+            ("\"http://localhost:3000/\"", Some("http://localhost:3000/mcp")),
+            ("see the docs", None),
+        ] {
+            assert_eq!(http_address(line).as_deref(), want);
+        }
+    }
+
+    #[test]
+    fn session_ids_are_shortened_by_characters() {
+        assert_eq!(shorten("12345678"), "12345678");
+        assert_eq!(shorten("日本語日本語日本語"), "日本語日本語日本…");
+    }
+}

@@ -1,0 +1,141 @@
+//! The overview of a ledger, made in pieces: each is a short read of its own, so that windows and details never
+//! wait for a whole pass. A small ledger is one piece, and then one consistent look.
+
+use super::list::{Overview, overview};
+use super::{Inspector, owner_view};
+use crate::ledger::pass::repeated;
+use crate::ledger::{Ledger, LedgerError, Stamp, Survey};
+use crate::time::Time;
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::Arc;
+
+/// Unfinished rows that are judged one by one; more are counted by their stored word.
+pub(super) const UNFINISHED: usize = 10_000;
+/// Groups of equal hashes that are kept.
+pub(super) const GROUPS: usize = 10_000;
+/// Rows looked at in one piece.
+pub(super) const PIECE: usize = 20_000;
+
+impl Inspector {
+    /// The newest pass over the ledger. `rest` is awaited after each piece of a large one: a face spaces its
+    /// passes out there, a command does not.
+    ///
+    /// # Errors
+    /// When there is a ledger and it can't be read.
+    pub async fn overview<F: Future<Output = ()>>(
+        &self,
+        rest: impl Fn() -> F,
+    ) -> Result<Overview, LedgerError> {
+        let Some(ledger) = &self.ledger else { return Ok(Overview::default()) };
+        let at = Time::now();
+        let (first, stamp) = survey_piece(ledger, &Survey::keeping(UNFINISHED)).await?;
+        let mut view = if first.complete {
+            ledger.read_async(overview).await?
+        } else {
+            let mut pass = Survey::keeping(UNFINISHED);
+            pass.absorb(first);
+            self.survey_on(ledger, &mut pass, &rest).await?;
+            let mut view = Overview {
+                owners: Arc::new(owner_view(&pass)),
+                unfinished: pass.unfinished,
+                by_status: pass.by_status,
+                rows: pass.rows,
+                ..Overview::default()
+            };
+            self.know(stamp, view.rows, &view.owners);
+            groups_on(ledger, &mut view, &rest).await?;
+            let (effects, noun, duplicates, how) = ledger
+                .read_async(|r| {
+                    let effects =
+                        if r.has_effects_table() { Some(r.effects_total()?) } else { None };
+                    let duplicates = r.duplicate_effects(GROUPS)?.len() as u64;
+                    Ok((effects, r.effects_noun().to_owned(), duplicates, r.how()))
+                })
+                .await?;
+            (view.effects, view.noun, view.duplicates, view.how) =
+                (effects, noun, duplicates, Some(how));
+            view
+        };
+        view.at = at;
+        if let Some(how) = &view.how {
+            self.know(how.stamp, view.rows, &view.owners);
+            self.know_groups(&view.groups);
+        }
+        Ok(view)
+    }
+
+    /// The rest of a pass. What is known of owners so far is of use at once: the newest claims come first.
+    async fn survey_on<F: Future<Output = ()>>(
+        &self,
+        ledger: &Ledger,
+        pass: &mut Survey,
+        rest: &impl Fn() -> F,
+    ) -> Result<(), LedgerError> {
+        while !pass.complete {
+            rest().await;
+            let (piece, stamp) = survey_piece(ledger, pass).await?;
+            pass.absorb(piece);
+            if self.known_owners().is_none() {
+                self.know(stamp, u64::MAX, &Arc::new(owner_view(pass)));
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn survey_piece(ledger: &Ledger, pass: &Survey) -> Result<(Survey, Stamp), LedgerError> {
+    let start = pass.next_piece();
+    ledger
+        .read_async(move |r| {
+            let mut piece = start.clone();
+            r.survey(&mut piece, PIECE)?;
+            Ok((piece, r.how().stamp))
+        })
+        .await
+}
+
+/// Equal hashes: one pass for digests, a second one only when some repeat.
+async fn groups_on<F: Future<Output = ()>>(
+    ledger: &Ledger,
+    view: &mut Overview,
+    rest: &impl Fn() -> F,
+) -> Result<(), LedgerError> {
+    let (mut digests, mut before) = (Vec::new(), None);
+    loop {
+        let piece = ledger.read_async(move |r| r.hash_digests(before, PIECE)).await?;
+        digests.extend(piece.digests);
+        before = piece.next;
+        if before.is_none() {
+            break;
+        }
+        rest().await;
+    }
+    let wanted = Arc::new(repeated(&mut digests));
+    drop(digests);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let places = places_on(ledger, &wanted, rest).await?;
+    let groups = ledger.read_async(move |r| r.hash_groups(&places, GROUPS)).await?;
+    view.groups = Arc::new(groups.into_iter().map(|g| (g.args_hash, g.rows)).collect());
+    Ok(())
+}
+
+async fn places_on<F: Future<Output = ()>>(
+    ledger: &Ledger,
+    wanted: &Arc<HashSet<u64>>,
+    rest: &impl Fn() -> F,
+) -> Result<Vec<(String, i64)>, LedgerError> {
+    let (mut places, mut before) = (Vec::new(), None);
+    loop {
+        rest().await;
+        let wanted = wanted.clone();
+        let piece = ledger.read_async(move |r| r.hash_places(before, PIECE, &wanted)).await?;
+        places.extend(piece.places);
+        before = piece.next;
+        if before.is_none() {
+            return Ok(places);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One life of an endpoint as the fold keeps it: how it was reached, its bounded tails, how it ended.
+
+use super::event::{LinkState, Transport};
+use crate::time::Time;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// Lines and bytes kept of a generation's stderr, and of its noise.
+const TAIL_LINES: usize = 2_000;
+const TAIL_BYTES: usize = 1 << 20;
+const LINE_BYTES: usize = 16 << 10;
+
+/// A bounded tail of lines, with a count of what it let go.
+#[derive(Debug, Clone, Default)]
+pub struct Tail {
+    lines: VecDeque<(Time, Bytes)>,
+    bytes: usize,
+    /// Lines that are no longer kept.
+    pub dropped: u64,
+}
+
+impl Tail {
+    pub(super) fn push(&mut self, at: Time, raw: &Bytes) {
+        // A piece of a huge line is copied: a slice would keep the whole of it alive.
+        let line = match raw.len() {
+            n if n > LINE_BYTES => Bytes::copy_from_slice(&raw[..LINE_BYTES]),
+            _ => raw.clone(),
+        };
+        self.bytes += line.len();
+        self.lines.push_back((at, line));
+        while self.lines.len() > TAIL_LINES || self.bytes > TAIL_BYTES {
+            let Some((_, old)) = self.lines.pop_front() else { break };
+            self.bytes -= old.len();
+            self.dropped += 1;
+        }
+    }
+    /// The kept lines, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Time, &Bytes)> + ExactSizeIterator {
+        self.lines.iter().map(|(t, b)| (*t, b))
+    }
+    /// How many lines are kept.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+    /// Nothing kept.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+    /// The newest `n` lines, oldest first, decoded lossily.
+    pub fn last(&self, n: usize) -> Vec<String> {
+        let skip = self.lines.len().saturating_sub(n);
+        self.lines.iter().skip(skip).map(|(_, b)| String::from_utf8_lossy(b).into_owned()).collect()
+    }
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// When it was noticed.
+    pub at: Time,
+    /// The exit code, when it exited.
+    pub code: Option<i32>,
+    /// The signal, when one ended it.
+    pub signal: Option<i32>,
+}
+
+impl Ended {
+    /// `exit code 137` or `signal 9 (SIGKILL)`: the two are told apart.
+    pub fn words(self) -> String {
+        match (self.code, self.signal) {
+            (_, Some(9)) => "signal 9 (SIGKILL)".into(),
+            (_, Some(11)) => "signal 11 (SIGSEGV)".into(),
+            (_, Some(6)) => "signal 6 (SIGABRT)".into(),
+            (_, Some(15)) => "signal 15 (SIGTERM)".into(),
+            (_, Some(s)) => format!("signal {s}"),
+            (Some(c), None) => format!("exit code {c}"),
+            (None, None) => "an unknown end".into(),
+        }
+    }
+}
+
+/// One life of a child process, or one HTTP session.
+#[derive(Debug, Clone)]
+pub struct Generation {
+    /// From 1.
+    pub n: u32,
+    /// When it was opened.
+    pub opened_at: Time,
+    /// How it is reached.
+    pub transport: Transport,
+    /// The HTTP session id, when the server gave one.
+    pub session_id: Option<String>,
+    /// How the child ended.
+    pub ended: Option<Ended>,
+    /// The child's stderr.
+    pub stderr: Tail,
+    /// Lines on stdout that are not JSON-RPC.
+    pub noise: Tail,
+    /// Noise lines seen in all.
+    pub noise_seen: u64,
+    /// The child closed stdout and lives on.
+    pub stdout_closed: bool,
+}
+
+impl Generation {
+    /// Reached over HTTP.
+    pub fn is_http(&self) -> bool {
+        matches!(self.transport, Transport::Http { .. })
+    }
+}
+
+/// Where the link stands, since when and why.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// The state.
+    pub state: LinkState,
+    /// Since when.
+    pub since: Time,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What the server calls itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}

@@ -1,0 +1,134 @@
+//! Names what comes on stdout and is not MCP: LSP framing, pretty-printed messages, lines over the limit
+//! (field log, rows 66 to 71). Marks it in words; never takes it for a message.
+
+use super::call::Outcome;
+use super::event::Event;
+use super::fold::{Misfit, Session};
+use super::settle;
+use crate::time::Time;
+use crate::wire::frame::Frame;
+use crate::wire::id::Id;
+use bytes::Bytes;
+
+/// A JSON object that runs over several lines, as far as it has come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Block {
+    text: String,
+    lines: usize,
+}
+
+/// The longest block that is looked at.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// A line on stdout that is no JSON-RPC.
+pub(super) fn noise(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
+    if cut > 0 {
+        return over_the_limit(s, event, raw, cut);
+    }
+    if raw.len() > BLOCK_BYTES {
+        s.block = None;
+        return;
+    }
+    let line = String::from_utf8_lossy(raw);
+    // With this framing there is no newline after a message: the next header sticks to it.
+    if line.trim_start().to_ascii_lowercase().starts_with("content-length:")
+        || (line.starts_with('{') && line.contains("}Content-Length:"))
+    {
+        let words = "the server frames its messages with Content-Length headers, as LSP does; MCP on stdio is one message a line, so they can't be read";
+        return misfit(s, event, words.into());
+    }
+    let line = line.trim_end();
+    match &mut s.block {
+        None if line == "{" || line == "[" => {
+            s.block = Some(Block { text: line.to_owned(), lines: 1 });
+        }
+        None => {}
+        Some(b) => {
+            b.text.push('\n');
+            b.text.push_str(line);
+            b.lines += 1;
+            // The end of the outermost object of a pretty-printed text stands at the line's start.
+            if matches!(line, "}" | "]") {
+                if let Some(b) = s.block.take() {
+                    printed_over_lines(s, event, &b);
+                }
+            } else if b.text.len() > BLOCK_BYTES {
+                s.block = None;
+            }
+        }
+    }
+}
+
+fn printed_over_lines(s: &mut Session, event: &Event, block: &Block) {
+    let id = match Frame::parse(&block.text) {
+        Frame::NotRpc => return,
+        Frame::Response { id, .. } => id,
+        _ => None,
+    };
+    let n = block.lines;
+    let call = id.and_then(|id| s.by_id.get(&(event.generation, id)).copied());
+    if let Some(call) = call {
+        let why = format!("it was printed over {n} lines; MCP on stdio is one message a line");
+        settle::malformed(s, event.at, call, &why);
+    }
+    misfit(
+        s,
+        event,
+        format!(
+            "the server prints its messages over several lines (one of {n}); MCP on stdio is one message a line, so they can't be read"
+        ),
+    );
+}
+
+fn misfit(s: &mut Session, event: &Event, words: String) {
+    let generation = event.generation;
+    if s.misfit.as_ref().is_none_or(|m| m.generation != generation || m.words != words) {
+        s.note(event.at, words.clone());
+        s.misfit = Some(Misfit { generation, words, ids: false });
+    }
+}
+
+/// A line that was cut is no message any more, but its head may say whose answer it was.
+fn over_the_limit(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
+    let whole = raw.len() as u64 + cut;
+    let why = format!("its line has {whole} bytes, over the limit of {} MiB", raw.len() >> 20);
+    s.note(
+        event.at,
+        format!("a line of {whole} bytes on stdout was cut: {cut} bytes were dropped"),
+    );
+    let call = head_id(raw).and_then(|id| s.by_id.get(&(event.generation, id)).copied());
+    if let Some(call) = call {
+        end_cut(s, event.at, call, &why);
+    }
+}
+
+fn end_cut(s: &mut Session, at: Time, call: u64, why: &str) {
+    settle::end(s, at, call, Outcome::Unknown, format!("the answer can't be read: {why}"));
+}
+
+/// The id of an answer by the first bytes of its text, where servers put it.
+fn head_id(raw: &[u8]) -> Option<Id> {
+    let head = String::from_utf8_lossy(&raw[..raw.len().min(256)]);
+    let before = head.split("\"result\"").next()?;
+    if before.len() == head.len() || before.contains("\"method\"") {
+        return None;
+    }
+    let at = before.find("\"id\"")?;
+    let value = before.get(at + 4..)?.trim_start().strip_prefix(':')?;
+    Some(Id::from_raw(value.split(',').next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_cut_answer_is_read_from_its_head() {
+        let id = |t: &str| head_id(t.as_bytes());
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"result":{"content"#), Some(Id::from(7)));
+        assert_eq!(id(r#"{"id" : "a" , "result":{"#), Some(Id::from_raw("\"a\"")));
+        assert_eq!(id(r#"{"jsonrpc":"2.0","result":{"id":7"#), None);
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"result":1"#), None);
+        assert_eq!(id("noise"), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! The part of the fold that follows tasks: their status while a call waits, and how their end settles it.
+//!
+//! 2025-11-25: `tasks/get` tells the status, `tasks/result` gives what the call would have given.
+//! 2026-07-28 (SEP-2663): `tasks/get` carries the final `result` or `error` itself.
+
+use super::call::{CallId, Outcome};
+use super::fold::Session;
+use super::live::Task;
+use super::{refusal, settle};
+use crate::json::raw;
+use crate::time::Time;
+use crate::wire::frame::Answer;
+use bytes::Bytes;
+
+/// A notification told a task's status.
+pub(super) fn told(s: &mut Session, at: Time, params: &str) {
+    let Some(task) = Task::parse(params, at) else { return };
+    let is_its = |t: &Task| t.id == task.id;
+    if let Some(c) = s.calls.values_mut().rev().find(|c| c.live.task.as_ref().is_some_and(is_its)) {
+        keep(&mut c.live.task, task);
+    }
+}
+
+/// The server answered `tasks/get` or, with `ends`, `tasks/result`.
+pub(super) fn answered(
+    s: &mut Session,
+    at: Time,
+    call: CallId,
+    ends: bool,
+    answer: &Answer<'_>,
+    frame: &Bytes,
+) {
+    match answer {
+        _ if ends => settle::answered(s, at, call, answer, frame),
+        Answer::Result(r) => looked_at(s, at, call, r, frame),
+        // The task is gone; any other error says nothing of it, and it is asked for again.
+        Answer::Error { code: Some(code @ (-32602 | -32601)), message, .. } => {
+            let why = format!(
+                "the server does not know its task {} any more ({code}): {}",
+                id_of(s, call),
+                refusal::first_line(message)
+            );
+            settle::end(s, at, call, Outcome::Unknown, why);
+        }
+        Answer::Error { message, .. } => {
+            let id = id_of(s, call);
+            s.note(at, format!("task {id}: {}", refusal::first_line(message)));
+        }
+    }
+}
+
+fn looked_at(s: &mut Session, at: Time, call: CallId, result: &str, frame: &Bytes) {
+    // SEP-2663 puts the task's members flat; a server that nests them is understood too.
+    let parsed = Task::parse(result, at).or_else(|| Task::parse(raw::get(result, "task")?, at));
+    let (Some(task), Some(c)) = (parsed, s.calls.get_mut(&call)) else { return };
+    let (id, status, over) = (task.id.clone(), task.status.clone(), task.is_over());
+    let said = task.message.clone().map(|m| format!(": {}", refusal::first_line(&m)));
+    let said = said.unwrap_or_default();
+    keep(&mut c.live.task, task);
+    if !over {
+        return;
+    }
+    if let Some(r) = raw::get(result, "result").filter(|r| raw::is_object(r)) {
+        return settle::answered(s, at, call, &Answer::Result(r), frame);
+    }
+    if let Some(e) = raw::get(result, "error").filter(|e| raw::is_object(e)) {
+        return settle::answered(s, at, call, &Answer::error(e), frame);
+    }
+    let modern = s.protocol.as_deref() == Some("2026-07-28");
+    match status.as_str() {
+        "cancelled" => {
+            let why = format!("the server says that its task {id} was cancelled{said}");
+            settle::end(s, at, call, Outcome::Unknown, why);
+        }
+        _ if modern => {
+            let why = format!(
+                "the server says that its task {id} is {status}, and gives no result{said}"
+            );
+            settle::end(s, at, call, Outcome::Unknown, why);
+        }
+        // 2025-11-25: what it gave is asked for with tasks/result.
+        _ => {}
+    }
+}
+
+/// Takes the newer word; an interval that was given once stays in force.
+fn keep(old: &mut Option<Task>, new: Task) {
+    let poll_ms = new.poll_ms.or(old.as_ref().and_then(|t| t.poll_ms));
+    *old = Some(Task { poll_ms, ..new });
+}
+
+fn id_of(s: &Session, call: CallId) -> String {
+    let task = s.calls.get(&call).and_then(|c| c.live.task.as_ref());
+    task.map(|t| t.id.clone()).unwrap_or_default()
+}

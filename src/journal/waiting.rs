@@ -1,0 +1,156 @@
+//! What a pending call waits for, in words, from journal facts alone. Pure: the caller says what time it is.
+
+use super::call::Call;
+use super::fold::Session;
+use super::live::{Progress, Task};
+use super::refusal::first_line;
+use super::settle;
+use crate::time::{Time, span};
+use std::fmt;
+
+/// After this many seconds an agent may have moved a call to the background (Claude Code does since 2.1.212).
+const BACKGROUND_S: f64 = 120.0;
+
+/// The words for one call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Waiting {
+    /// What is missing, most telling first. May hold foreign text.
+    pub clauses: Vec<String>,
+    /// How far it is, 0 to 100, when the server says so: a bar.
+    pub percent: Option<f64>,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.clauses.join(" · "))
+    }
+}
+
+/// What `call` waits for at `now`; nothing once it is settled.
+pub fn waiting(call: &Call, session: &Session, now: Time) -> Waiting {
+    if !call.is_pending() {
+        return Waiting::default();
+    }
+    let live = &call.live;
+    let since = |at: Time| span(at.age_at(now).max(0.0));
+    let mut clauses = Vec::new();
+    if let Some(task) = &live.task {
+        clauses.push(task_words(task, now));
+    } else if let Some(wants) = &live.wants {
+        clauses.push(format!("the server wants {}", settle::wanted(wants)));
+    } else if call.exchange.is_some() {
+        clauses.push(http_words(call, now));
+        if let Some(at) = live.keepalive_at {
+            clauses.push(format!("last keep-alive {} ago", since(at)));
+        }
+    } else {
+        let stopped = session.generation_n(call.generation).is_some_and(|g| g.stdout_closed);
+        clauses.push(match stopped {
+            true => "sent; the server has closed its stdout".into(),
+            false => format!("sent {} ago; nothing has come back", since(call.sent_at)),
+        });
+    }
+    if let Some(p) = &live.progress {
+        clauses.push(progress_words(p, now));
+    }
+    if let Some(remark) = &live.remark {
+        clauses.push(remark.clone());
+    }
+    if let Some(limit) = live.limit_s.filter(|l| l.is_finite()) {
+        let from = match &live.progress {
+            Some(p) if live.limit_extends => p.at,
+            _ => call.sent_at,
+        };
+        let left = span((limit - from.age_at(now)).max(0.0));
+        let moved = if live.limit_extends { ", progress moves it" } else { "" };
+        clauses.push(format!("call limit {} in {left}{moved}", span(limit)));
+    }
+    if call.sent_at.age_at(now) > BACKGROUND_S {
+        clauses.push("an agent may have moved it to the background; not lost".into());
+    }
+    Waiting { clauses, percent: live.progress.as_ref().and_then(Progress::percent) }
+}
+
+fn http_words(call: &Call, now: Time) -> String {
+    let live = &call.live;
+    let since = |at: Time| span(at.age_at(now).max(0.0));
+    if let Some(at) = live.resumes_at {
+        let wait = span(now.age_at(at).max(0.0));
+        return format!("the stream ended early; the rest is asked for in {wait}");
+    }
+    match (live.headers_at, live.bytes, live.bytes_at) {
+        (None, ..) => format!("no headers yet, sent {} ago", since(call.sent_at)),
+        (Some(at), 0, _) if live.stream => format!("stream open, 0 bytes for {}", since(at)),
+        (Some(at), 0, _) => format!("headers came {} ago, 0 bytes of the answer", since(at)),
+        (Some(_), n, Some(at)) => {
+            let what = if live.stream { "stream open" } else { "the answer is coming" };
+            format!("{what}, {n} bytes, the last {} ago", since(at))
+        }
+        (Some(at), n, None) => format!("stream open for {}, {n} bytes", since(at)),
+    }
+}
+
+fn progress_words(p: &Progress, now: Time) -> String {
+    let how_far = match (p.percent(), p.total) {
+        (Some(percent), Some(total)) => format!("{percent:.0} % ({} of {total})", p.done),
+        _ => format!("{}", p.done),
+    };
+    let said = p.message.as_deref().map(|m| format!(": {}", first_line(m))).unwrap_or_default();
+    format!("progress {how_far}, {} ago{said}", span(p.at.age_at(now).max(0.0)))
+}
+
+fn task_words(t: &Task, now: Time) -> String {
+    let said = t.message.as_deref().map(|m| format!(": {}", first_line(m))).unwrap_or_default();
+    let heard = span(t.at.age_at(now).max(0.0));
+    format!("task {}: {}, heard of {heard} ago{said}", t.id, t.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::{Http, Kind, Note};
+    use super::super::fold::Session;
+    use super::super::testing::Tape;
+    use super::*;
+
+    fn words(s: &Session, now: f64) -> String {
+        let call = s.calls.values().next().unwrap();
+        waiting(call, s, Time(0).plus_seconds(now)).to_string()
+    }
+
+    #[test]
+    fn each_kind_of_silence_has_its_own_words() {
+        let mut t = Tape::over_http();
+        let call = t.call(1.0, Some(9));
+        t.at(1.0, Kind::Note(Note::Limit { call, limit_s: 60.0, extends: false }));
+        assert_eq!(
+            words(&t.session, 13.0),
+            "no headers yet, sent 12 s ago · call limit 1 m 00 s in 48 s"
+        );
+        t.http(2.0, 9, t.stream_headers());
+        assert!(words(&t.session, 43.0).starts_with("stream open, 0 bytes for 41 s · call limit"));
+        t.http(44.0, 9, Http::Flow { bytes: 13, keepalives: 1 });
+        let w = words(&t.session, 47.0);
+        assert!(w.contains("13 bytes") && w.contains("last keep-alive 3.0 s ago"), "{w}");
+        let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":2,"total":5,"message":"half\nway"}}"#;
+        t.received(48.0, progress, Some(9));
+        let w = words(&t.session, 50.0);
+        assert!(w.contains("progress 40 % (2 of 5), 2.0 s ago: half"), "{w}");
+        assert!(words(&t.session, 130.0).contains("moved it to the background; not lost"));
+    }
+
+    #[test]
+    fn progress_moves_the_limit_only_when_asked_and_a_settled_call_waits_for_nothing() {
+        for (extends, left) in [(false, "in 10 s"), (true, "in 55 s, progress moves it")] {
+            let mut t = Tape::over_stdio();
+            let call = t.call(0.0, None);
+            t.at(0.0, Kind::Note(Note::Limit { call, limit_s: 60.0, extends }));
+            t.received(45.0, r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}"#, None);
+            assert!(words(&t.session, 50.0).ends_with(left), "{}", words(&t.session, 50.0));
+        }
+        let mut t = Tape::over_stdio();
+        t.call(0.0, None);
+        assert!(words(&t.session, 41.0).starts_with("sent 41 s ago; nothing has come back"));
+        t.at(41.0, Kind::Exit { code: Some(1), signal: None });
+        assert_eq!(words(&t.session, 42.0), "");
+    }
+}

@@ -1,0 +1,71 @@
+//! The demo, driven by the keys that its footer names, from the killed request to the finished one: a real
+//! server, a real ledger, a real terminal.
+
+use crate::support::pty::Pty;
+use std::path::Path;
+
+fn start(size: (u16, u16)) -> Pty {
+    let pty = Pty::start(Path::new(env!("CARGO_BIN_EXE_redial")), &[], &[], size);
+    pty.wait("the incident", |s| {
+        let text = s.contents();
+        ["DEMO", "1 abandoned", "● ready", "r re-issue"].iter().all(|t| text.contains(t))
+    });
+    pty
+}
+
+/// Leaves a dialog. (An Esc with a key right behind it is Alt and that key, to any terminal program.)
+fn escape(pty: &mut Pty) {
+    pty.send("\x1b");
+    pty.wait_for("q quit");
+}
+
+#[test]
+fn keys_finish_the_abandoned_request_and_a_second_try_changes_nothing() {
+    let mut pty = start((140, 40));
+    // What happened is on the screen: the dead generation, its end, the one abandoned request.
+    for fact in ["signal 9 (SIGKILL)", "generation 1", "4 tickets", "its owner has ended"] {
+        pty.wait_for(fact);
+    }
+    pty.send("f");
+    pty.wait_for("the server says abandoned, as the ledger does");
+    pty.send("r");
+    pty.wait_for("Send exactly this call? Enter sends it");
+    pty.send("\r");
+    pty.wait_for("0 → 1 of this request");
+    pty.wait_for("4 → 5 in all");
+    escape(&mut pty);
+    pty.wait_for("5 requests · 5 done · 5 tickets");
+    pty.send("r");
+    pty.wait_for("Send exactly this call? Enter sends it");
+    pty.send("\r");
+    pty.wait_for("replayed");
+    pty.wait_for("1 → 1 (unchanged) of this request");
+    escape(&mut pty);
+    pty.send("v");
+    pty.wait_for("✓ exactly once: 5 requests, 5 effects");
+    escape(&mut pty);
+    pty.send("q");
+    assert_eq!(pty.ended(), 0);
+    pty.drained();
+    pty.screen(|s| assert!(!s.alternate_screen() && !s.hide_cursor() && !s.bracketed_paste()));
+}
+
+#[test]
+fn quitting_in_the_middle_of_a_call_asks_first() {
+    let mut pty = start((80, 24));
+    pty.send("r");
+    pty.wait_for("Send exactly this call?");
+    pty.send("\r");
+    pty.wait_for("Sent, waiting for the answer");
+    escape(&mut pty);
+    pty.send("q");
+    // The work takes 0.4 s: either it is asked, or the call was over by then.
+    pty.wait("a question, or the end", |s| {
+        s.contents().contains("Quit? y quits, Esc stays") || !s.alternate_screen()
+    });
+    if pty.screen(vt100::Screen::alternate_screen) {
+        assert!(pty.text().contains("create_ticket night-005"), "{}", pty.text());
+        pty.send("y");
+    }
+    assert_eq!(pty.ended(), 0);
+}
