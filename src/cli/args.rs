@@ -199,6 +199,9 @@ pub struct ReadOnly {
 /// `redial attach`.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
+    /// A recording of the agent's own session, followed as it grows (`latest`: the one begun last)
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
     #[command(flatten)]
     pub ledger: LedgerArgs,
     #[command(flatten)]

@@ -39,7 +39,7 @@ fn record(a: &RecordArgs) -> Result<u8> {
                 "give a server to start, -- COMMAND ARGS…, or --http URL --listen 127.0.0.1:PORT",
             ));
         }
-        None => (place::server_name(&a.command), "stdio"),
+        None => (place::server_name(&rules.argv(&a.command)), "stdio"),
     };
     let out = place::open(&a.out, &server, a.keep, Time::now())?;
     place::remember(&out.path);

@@ -81,7 +81,7 @@ fn what_matches() {
         "gen:1",
         "ticket nothing",
         "!ticket",
-        "a | b",
+        "xx | yy",
         "!(create | x)",
         "tool:=create",
         "state:done",

@@ -53,7 +53,12 @@ fn append(path: &Path) -> Result<Option<Place>> {
         .mode(0o600)
         .open(path)
         .map_err(|e| failed(path, &e))?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    // Whoever asks whether a tap writes it holds it for a moment, too.
+    let free = (0..5).any(|n| {
+        std::thread::sleep(std::time::Duration::from_millis(10 * n.min(1)));
+        flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    });
+    if !free {
         return Ok(None);
     }
     if file.metadata().is_ok_and(|m| m.is_file()) {
@@ -149,7 +154,9 @@ pub fn server_name(command: &[String]) -> String {
     let is_runner = RUNNERS
         .contains(&first.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
         || RUNNERS.contains(&first.as_str());
-    let name = if is_runner {
+    // What a shell is told to do is no name.
+    let is_script = command.get(1).is_some_and(|w| w == "-c" || w == "-e");
+    let name = if is_runner && !is_script {
         words
             .find(|w| !matches!(w.as_str(), "run" | "tool" | "exec" | "x"))
             .map(base)
@@ -237,6 +244,7 @@ mod tests {
             "server-everything"
         );
         assert_eq!(name(&["uv", "run", "x.py"]), "x");
+        assert_eq!(name(&["sh", "-c", "exec /srv/x secret"]), "sh");
         assert_eq!(name(&["../../..", "a"]), "server");
         assert_eq!(name(&[]), "server");
     }

@@ -16,14 +16,16 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest line that is kept whole.
 const LINE_LIMIT: usize = 16 << 20;
-/// How long the pipes may lag behind the server's end: a grandchild may hold them open for ever.
+/// How long a pipe may stay silent after the server's end: a grandchild may hold it open for ever.
 const DRAIN: Duration = Duration::from_millis(300);
+/// How long a client may leave what the server said last unread.
+const UNREAD: Duration = Duration::from_secs(10);
 /// How long the disk may hold up the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long a server may live on when nobody is there any more.
@@ -123,6 +125,8 @@ fn pass(mut child: Child, recorder: &Recorder) -> Option<ExitStatus> {
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         alive: Mutex::new(true),
         client_gone: AtomicBool::new(false),
+        busy: AtomicU32::new(0),
+        steps: AtomicU64::new(0),
     });
     signals(server.clone());
     let (done, ended) = mpsc::channel();
@@ -134,6 +138,9 @@ fn pass(mut child: Child, recorder: &Recorder) -> Option<ExitStatus> {
             // The end of stdin is nothing to wait for.
             if side != Side::Sent {
                 done.send(()).ok();
+            }
+            if side == Side::Received {
+                pump.closed();
             }
         });
         spawned.is_ok()
@@ -160,11 +167,7 @@ fn pass(mut child: Child, recorder: &Recorder) -> Option<ExitStatus> {
     }
     *server.alive.lock().unwrap_or_else(PoisonError::into_inner) = false;
     let status = child.wait().ok();
-    for _ in 0..waiting {
-        if ended.recv_timeout(DRAIN).is_err() {
-            break;
-        }
-    }
+    server.drain(waiting, &ended);
     status
 }
 
@@ -189,9 +192,38 @@ struct Server {
     alive: Mutex<bool>,
     /// The client closed our stdin, or reads no more.
     client_gone: AtomicBool,
+    /// Pumps of the server's output that have something in hand.
+    busy: AtomicU32,
+    /// Grows with everything they do.
+    steps: AtomicU64,
 }
 
 impl Server {
+    /// Waits until `waiting` pumps have come to an end, as long as one of them gets on.
+    fn drain(&self, waiting: usize, ended: &mpsc::Receiver<()>) {
+        let mut left = waiting;
+        let (mut seen, mut since) = (0, Instant::now());
+        while left > 0 {
+            match ended.recv_timeout(DRAIN / 3) {
+                Ok(()) => left -= 1,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            let steps = self.steps.load(Ordering::SeqCst);
+            if steps != seen {
+                (seen, since) = (steps, Instant::now());
+            }
+            let limit = if self.busy.load(Ordering::SeqCst) > 0 { UNREAD } else { DRAIN };
+            if since.elapsed() > limit {
+                return;
+            }
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn signal(&self, signal: Signal) {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         if let (true, Some(pid)) = (*alive, self.pid) {
@@ -225,6 +257,7 @@ impl Pump {
                 Err(_) => break,
             };
             let bytes = chunk.get(..n).unwrap_or_default();
+            self.working(true);
             let mut events = Vec::new();
             let rest = split.feed(bytes, |line| {
                 pieces.line_ended();
@@ -246,19 +279,40 @@ impl Pump {
                 }
                 break;
             }
+            self.working(false);
         }
         let last = split.finish().map(|line| of_line(self.side, line));
-        let end = match self.side {
-            Side::Sent => Some(What::StdinClosed),
-            Side::Received => Some(What::Event(Kind::StdoutClosed)),
-            Side::Stderr => None,
-        };
+        let end = (self.side == Side::Sent).then_some(What::StdinClosed);
         self.recorder
             .put_all(GENERATION, last.into_iter().chain(end.map(|e| (e, Wire::default()))));
         drop(to);
         if self.side == Side::Sent {
             self.server.client_gone.store(true, Ordering::SeqCst);
         }
+    }
+
+    fn working(&self, now: bool) {
+        if self.side != Side::Sent {
+            let busy = &self.server.busy;
+            if now {
+                busy.fetch_add(1, Ordering::SeqCst)
+            } else {
+                busy.fetch_sub(1, Ordering::SeqCst)
+            };
+            self.server.steps.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The server's stdout has ended. Its exit usually comes with that; only a process that goes on is told of.
+    fn closed(&self) {
+        let until = Instant::now() + DRAIN;
+        while Instant::now() < until {
+            if !self.server.is_alive() {
+                return;
+            }
+            std::thread::sleep(DRAIN / 30);
+        }
+        self.recorder.event(GENERATION, Kind::StdoutClosed);
     }
 
     fn broken(&self) {

@@ -89,6 +89,19 @@ impl Lines {
         }
     }
 
+    /// Another process has it locked, as a tap does while it writes.
+    pub fn is_held(&self) -> bool {
+        use rustix::fs::{FlockOperation, flock};
+        let From::File { file, .. } = &self.from else { return false };
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {
+                flock(file, FlockOperation::Unlock).ok();
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
     /// The line that has no end yet: its number and how much of it is there.
     pub fn unfinished(&self) -> Option<(u64, usize)> {
         (!self.carry.iter().all(u8::is_ascii_whitespace))

@@ -101,6 +101,11 @@ impl Recording {
         &self.path
     }
 
+    /// A tap holds the file: more may come.
+    pub fn is_being_written(&self) -> bool {
+        self.lines.is_held()
+    }
+
     /// Takes in what was written since; how many events that was. A file that was replaced or cut is read anew.
     ///
     /// # Errors

@@ -3,10 +3,11 @@
 //! refused, loudly, with what is nearest: a mock that makes something up would prove nothing.
 
 use super::script::{Ask, Said, key};
+use crate::journal::{Hint, ToolList};
 use crate::json::raw::{self, quote};
 use crate::wire::frame::{self, Frame};
 use crate::wire::id::Id;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub enum Step {
 pub struct Mock {
     script: Vec<Ask>,
     by_key: HashMap<String, Vec<usize>>,
+    /// Tools that say they only read: asking them again is no new call.
+    reads: HashSet<String>,
     /// How often each key was asked.
     asked: Mutex<HashMap<String, usize>>,
 }
@@ -45,7 +48,14 @@ impl Mock {
                 by_key.entry(key(method, a.params.as_deref())).or_default().push(i);
             }
         }
-        Mock { script, by_key, asked: Mutex::default() }
+        let mut tools = ToolList::default();
+        for ask in script.iter().filter(|a| a.method.as_deref() == Some("tools/list")) {
+            if let Some(Said::Result(r)) = &ask.answer {
+                tools.add_page(r);
+            }
+        }
+        let reads = tools.tools.into_iter().filter(|t| t.read_only == Hint::True).map(|t| t.name);
+        Mock { script, by_key, reads: reads.collect(), asked: Mutex::default() }
     }
 
     /// How many requests it can answer.
@@ -82,10 +92,13 @@ impl Mock {
             *n
         };
         // A call that was made twice then and is made a third time now was not recorded. What only reads the
-        // server's face (initialize, lists) may be asked again.
+        // server's face (initialize, lists, tools that read) may be asked again.
+        let reads = || {
+            params.and_then(|p| raw::get_str(p, "name")).is_some_and(|n| self.reads.contains(&n))
+        };
         let at = match list.get(n - 1) {
             Some(at) => at,
-            None if method == "tools/call" => {
+            None if method == "tools/call" && !reads() => {
                 let words = format!(
                     "it was recorded {} and is now asked for the {} time",
                     times(list.len()),

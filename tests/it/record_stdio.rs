@@ -15,7 +15,12 @@ fn tap(out: &Path, more: &[&str], command: &[&str]) -> Child {
     tap_with(out, more, command, |_| {})
 }
 
-fn tap_with(out: &Path, more: &[&str], command: &[&str], change: impl FnOnce(&mut Command)) -> Child {
+fn tap_with(
+    out: &Path,
+    more: &[&str],
+    command: &[&str],
+    change: impl FnOnce(&mut Command),
+) -> Child {
     let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
     c.arg("record").arg("--out").arg(out).args(more).arg("--").args(command);
     // Nothing of the machine's own state is touched.
@@ -44,7 +49,9 @@ fn entries(path: &Path) -> Vec<Entry> {
 /// The bytes of a direction, put together from the recording.
 fn stream(entries: &[Entry], side: Side) -> Vec<u8> {
     let mut out = Vec::new();
-    for e in entries.iter().filter(|e| e.side() == Some(side) && !matches!(e.what, What::Part { .. })) {
+    for e in
+        entries.iter().filter(|e| e.side() == Some(side) && !matches!(e.what, What::Part { .. }))
+    {
         if e.wire.bom {
             out.extend_from_slice(b"\xef\xbb\xbf");
         }
@@ -69,7 +76,9 @@ fn send(pid: u32, signal: &str) {
 
 fn alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|s| !s.trim_start().starts_with(['Z', 'X']) && !s.is_empty())
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|s| !s.trim_start().starts_with(['Z', 'X']) && !s.is_empty())
 }
 
 /// Bytes that look like nothing in particular, the same each time.
@@ -88,7 +97,8 @@ fn noise(len: usize) -> Vec<u8> {
 #[test]
 fn every_byte_passes_and_every_byte_is_in_the_recording() {
     let dir = tempfile::tempdir().unwrap();
-    let mut data = b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n\n \n".to_vec();
+    let mut data =
+        b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n\n \n".to_vec();
     data.extend(noise(300_000));
     data.extend_from_slice("\n日本語\u{1b}[2J\nno end".as_bytes());
     for size in [1 << 20, 4096, 997] {
@@ -113,7 +123,13 @@ fn every_byte_passes_and_every_byte_is_in_the_recording() {
         writer.join().unwrap();
         let said = errors.join().unwrap();
         assert_eq!(wait(&mut tap).code(), Some(0));
-        assert!(got == data && said == data, "{} {} of {} passed", got.len(), said.len(), data.len());
+        assert!(
+            got == data && said == data,
+            "{} {} of {} passed",
+            got.len(),
+            said.len(),
+            data.len()
+        );
         let all = entries(&out);
         for side in [Side::Sent, Side::Received, Side::Stderr] {
             assert!(stream(&all, side) == data, "{side:?} at {size}");
@@ -177,7 +193,9 @@ fn the_server_stays_in_the_agents_group() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("g.jsonl");
     let mut tap = tap(&out, &[], &["cat"]);
-    let pid = until("the server is there", || out.exists().then(|| pids_of(&entries_lossy(&out))).flatten());
+    let pid = until("the server is there", || {
+        out.exists().then(|| pids_of(&entries_lossy(&out))).flatten()
+    });
     let group = |pid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit(')').next().unwrap().split_whitespace().nth(2).unwrap().to_owned()
@@ -222,7 +240,10 @@ fn a_killed_tap_leaves_a_readable_file_and_no_server() {
         let r = Recording::open(&out).unwrap();
         assert_eq!(r.bad.len(), 0, "{:?}", r.bad);
         // Written down before it is passed on: what the client has is in the file, but for the line being written.
-        let recorded = entries_lossy(&out).iter().filter(|e| e.side() == Some(Side::Received) && !matches!(e.what, What::Part { .. })).count();
+        let recorded = entries_lossy(&out)
+            .iter()
+            .filter(|e| e.side() == Some(Side::Received) && !matches!(e.what, What::Part { .. }))
+            .count();
         let whole = passed.iter().filter(|b| **b == b'\n').count();
         assert!(recorded + 1 >= whole, "{recorded} recorded, {whole} passed");
     }
@@ -316,13 +337,24 @@ fn secrets_are_in_no_file() {
         "echo 'started with API_KEY={}' >&2; echo \"env $MY_SERVICE_TOKEN\" >&2; cat",
         secret(1)
     );
-    let more = ["--redact-key", "card", "--redact-path", "params.arguments.inner.pin", "--redact-pattern", r"CUST-(\S+?)\b"];
+    let more = [
+        "--redact-key",
+        "card",
+        "--redact-path",
+        "params.arguments.inner.pin",
+        "--redact-pattern",
+        r"CUST-(\S+?)\b",
+    ];
     let mut tap = tap_with(&out, &more, &["sh", "-c", &echo, "x", "--password", &secret(2)], |c| {
         c.env("MY_SERVICE_TOKEN", secret(3));
     });
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"password":"{}","card":"{}","inner":{{"pin":"{}"}},"note":"CUST-{} Bearer {} keep me","request_id":"r-1"}}}}}}"#,
-        secret(4), secret(5), secret(6), "s3cr3t", secret(7)
+        secret(4),
+        secret(5),
+        secret(6),
+        "s3cr3t",
+        secret(7)
     );
     let mut stdin = tap.stdin.take().unwrap();
     // In pieces, so that parts of lines are written down as well.
@@ -364,10 +396,19 @@ fn a_folder_gets_one_file_a_run_and_latest_is_the_last() {
         let mut t = tap(&out, &["--keep", "2"], &["sh", "-c", "echo '{}'; exit 0"]);
         assert_eq!(wait(&mut t).code(), Some(0));
     }
-    let names: Vec<_> = std::fs::read_dir(&out).unwrap().flatten().map(|e| e.file_name().into_string().unwrap()).filter(|n| n.ends_with(".jsonl")).collect();
+    let names: Vec<_> = std::fs::read_dir(&out)
+        .unwrap()
+        .flatten()
+        .map(|e| e.file_name().into_string().unwrap())
+        .filter(|n| n.ends_with(".jsonl"))
+        .collect();
     assert_eq!(names.len(), 2, "{names:?}");
     let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
-    let shown = c.args(["show", "latest", "--json"]).env("XDG_STATE_HOME", dir.path().join("runs/state")).output().unwrap();
+    let shown = c
+        .args(["show", "latest", "--json"])
+        .env("XDG_STATE_HOME", dir.path().join("state"))
+        .output()
+        .unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(names.iter().any(|n| shown.contains(n)), "{shown}");
 }

@@ -28,7 +28,8 @@ impl Rules {
         }
         for sign in ['=', ':'] {
             if let Some((name, value)) = word.split_once(sign)
-                && self.is_secret_header(name.trim_start_matches('-').trim())
+                && !name.contains(char::is_whitespace)
+                && self.is_secret_header(name.trim_start_matches('-'))
                 && !value.trim().is_empty()
             {
                 let gap = if value.starts_with(' ') { " " } else { "" };
