@@ -293,7 +293,7 @@ fn row_line(p: &mut Plain, r: &Row) {
     let text = truncate(&clean, TEXT, "…");
     p.parts(&[
         (Role::Dim, &format!("{:>6}  {}  g{} {arrow} ", r.seq, r.at.clock(), r.generation)),
-        (Role::Text, &format!("{:<12}", r.kind)),
+        (Role::Text, &format!("{:<13}", r.kind)),
         (Role::Strong, name),
         (Role::Text, &id),
         (r.outcome.map_or(Role::Text, outcome_role), &outcome),

@@ -5,6 +5,7 @@
 //! where each event of a large file stands without reading it again, `rows` is what lists show. A damaged line
 //! costs that line. Nothing here writes.
 
+mod agent;
 pub mod import;
 pub mod index;
 pub mod lines;
@@ -140,7 +141,7 @@ impl Recording {
                             *lost += events;
                         }
                         if let Some(event) = e.event() {
-                            session.apply(&event);
+                            agent::apply(session, event);
                         }
                         if let Some(k) = kept {
                             k.push_back(e);

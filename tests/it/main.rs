@@ -21,6 +21,7 @@ mod pty_restore;
 mod record_http;
 mod record_stdio;
 mod replay_mock;
+mod sample_sessions;
 mod screens;
 mod serve_charge;
 mod serve_mcp;
