@@ -158,7 +158,10 @@ impl Tap {
                 x.sent(&first);
                 reqwest::Body::from(first)
             }
-            Some(rest) => x.streamed(first, rest),
+            Some(rest) => {
+                let length = text(&parts.headers, "content-length").and_then(|l| l.parse().ok());
+                x.streamed(first, rest, length)
+            }
         };
         let mut headers = passed_on(&parts.headers);
         // What a stream announces stays announced; reqwest counts the rest itself.

@@ -272,3 +272,49 @@ fn what_breaks_upstream_breaks_here_and_is_told() {
     assert_eq!(c.outcome(), Some(Outcome::Unknown));
     assert_eq!(fake.calls.load(std::sync::atomic::Ordering::SeqCst), 1, "the tap repeats nothing");
 }
+
+#[test]
+fn a_message_that_comes_slowly_passes_as_it_comes_and_is_recorded_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(Transport::Http, &["tickets", "--ledger", &ledger(dir.path())]);
+    let tap = Tap::start(&format!("http://{}/mcp", served.address()), &dir.path().join("r.jsonl"));
+    let params = format!(
+        r#"{{"name":"create_ticket","arguments":{ARGS},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}"#
+    );
+    let body = request(1, "tools/call", &params);
+    for chunked in [false, true] {
+        let mut s = TcpStream::connect(tap.address).unwrap();
+        let length = if chunked {
+            "Transfer-Encoding: chunked".into()
+        } else {
+            format!("Content-Length: {}", body.len())
+        };
+        write!(s, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: create_ticket\r\nConnection: close\r\n{length}\r\n\r\n").unwrap();
+        let parts = body.len() / 3 + 1;
+        for (n, piece) in body.as_bytes().chunks(parts).enumerate() {
+            if n > 0 {
+                // The piece before is in the file already: it was passed on before this one is written.
+                until("the piece is down", || {
+                    let text = std::fs::read_to_string(&tap.out).ok()?;
+                    (text.matches(r#""kind":"part""#).count() >= n).then_some(())
+                });
+            }
+            if chunked {
+                write!(s, "{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap())
+                    .unwrap();
+            } else {
+                s.write_all(piece).unwrap();
+            }
+        }
+        if chunked {
+            s.write_all(b"0\r\n\r\n").unwrap();
+        }
+        let mut answer = String::new();
+        s.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let r = tap.end();
+    let calls: Vec<_> =
+        r.session.calls.values().map(|c| (c.args.clone().unwrap(), c.outcome())).collect();
+    assert_eq!(calls, [(ARGS.to_owned(), Some(Outcome::Ok)), (ARGS.to_owned(), Some(Outcome::Ok))]);
+}

@@ -73,31 +73,30 @@ impl Exchange {
         }
     }
 
-    /// The request's message, of which only `first` has come: passed on as it comes.
-    pub fn streamed(&self, first: Bytes, rest: BodyDataStream) -> reqwest::Body {
-        let (recorder, generation, number) = (self.recorder.clone(), self.generation, self.number);
-        let begin = (stream::iter([Ok(first)]).chain(rest), BytesMut::new(), Pieces::default());
+    /// The request's message, of which only `first` has come: passed on as it comes. `length`: as announced.
+    pub fn streamed(
+        &self,
+        first: Bytes,
+        rest: BodyDataStream,
+        length: Option<u64>,
+    ) -> reqwest::Body {
+        let sending = Sending {
+            recorder: self.recorder.clone(),
+            generation: self.generation,
+            number: self.number,
+            whole: BytesMut::new(),
+            length,
+            told: false,
+        };
+        let begin = (stream::iter([Ok(first)]).chain(rest), sending, Pieces::default());
         reqwest::Body::wrap_stream(stream::unfold(
             begin,
-            move |(mut from, mut whole, mut pieces)| {
-                let recorder = recorder.clone();
-                async move {
-                    match from.next().await {
-                        Some(Ok(chunk)) => {
-                            let (what, wire) = pieces.piece(Side::Sent, &chunk, recorder.rules());
-                            recorder.put(generation, what, wire);
-                            if whole.len() < LIMIT {
-                                whole.extend_from_slice(&chunk);
-                            }
-                            Some((Ok(chunk), (from, whole, pieces)))
-                        }
-                        Some(Err(e)) => Some((Err(e), (from, whole, pieces))),
-                        None => {
-                            put_sent(&recorder, generation, number, whole.freeze());
-                            None
-                        }
-                    }
+            |(mut from, mut sending, mut pieces)| async move {
+                let next = from.next().await?;
+                if let Ok(chunk) = &next {
+                    sending.take(chunk, &mut pieces);
                 }
+                Some((next, (from, sending, pieces)))
             },
         ))
     }
@@ -207,6 +206,44 @@ impl Drop for Exchange {
             let why = "the client closed the connection before the answer was there".to_owned();
             self.log(Http::Failed { why, connected: true });
         }
+    }
+}
+
+/// A request's message on its way. However it ends, what came of it is written down: nobody asks for the end of
+/// a body whose length was announced.
+struct Sending {
+    recorder: Recorder,
+    generation: u32,
+    number: u64,
+    whole: BytesMut,
+    length: Option<u64>,
+    told: bool,
+}
+
+impl Sending {
+    fn take(&mut self, chunk: &Bytes, pieces: &mut Pieces) {
+        if self.whole.len() < LIMIT {
+            self.whole.extend_from_slice(chunk);
+        }
+        if self.length.is_some_and(|l| l == self.whole.len() as u64) {
+            self.tell();
+        } else {
+            let (what, wire) = pieces.piece(Side::Sent, chunk, self.recorder.rules());
+            self.recorder.put(self.generation, what, wire);
+        }
+    }
+
+    fn tell(&mut self) {
+        if !self.told && !self.whole.is_empty() {
+            self.told = true;
+            put_sent(&self.recorder, self.generation, self.number, self.whole.split().freeze());
+        }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.tell();
     }
 }
 
