@@ -20,6 +20,7 @@ mod pty_demo;
 mod pty_restore;
 mod record_http;
 mod record_stdio;
+mod record_witness;
 mod replay_mock;
 mod sample_sessions;
 mod screens;
