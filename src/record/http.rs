@@ -132,15 +132,15 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
 }
 
 async fn handle(State(tap): State<Arc<Tap>>, request: Request) -> Response {
-    match tap.pass(request).await {
-        Ok(r) | Err(r) => r,
-    }
+    tap.pass(request).await
 }
 
 impl Tap {
-    async fn pass(self: &Arc<Tap>, request: Request) -> std::result::Result<Response, Response> {
+    async fn pass(self: &Arc<Tap>, request: Request) -> Response {
         let (parts, body) = request.into_parts();
-        self.check(&parts.uri, &parts.headers)?;
+        if let Some(refusal) = self.refusal(&parts.uri, &parts.headers) {
+            return refusal;
+        }
         let url = self.target(&parts.uri);
         let exchange = self.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
         let session = text(&parts.headers, "mcp-session-id");
@@ -175,14 +175,14 @@ impl Tap {
             upstream = upstream.body(sent);
         }
         match upstream.send().await {
-            Ok(response) => Ok(self.answer(x, client, response)),
+            Ok(response) => self.answer(x, client, response),
             Err(e) => {
                 let connected = !(e.is_connect() || e.is_builder());
                 let why = root_cause(&e);
                 x.failed(why.clone(), connected);
                 let said = if connected { "broke before it answered" } else { "can't be reached" };
                 let text = format!("redial: the upstream {} {said}: {why}\n", self.shown_url());
-                Err((StatusCode::BAD_GATEWAY, text).into_response())
+                (StatusCode::BAD_GATEWAY, text).into_response()
             }
         }
     }
@@ -214,9 +214,10 @@ impl Tap {
     }
 
     /// Only this machine, unless told otherwise; and no page of another site.
-    fn check(&self, uri: &Uri, headers: &HeaderMap) -> std::result::Result<(), Response> {
+    fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
         let allowed = if self.anywhere { same_site(headers) } else { check_peer(uri, headers) };
-        allowed.map_err(|why| (StatusCode::FORBIDDEN, format!("redial: {why}\n")).into_response())
+        let why = allowed.err()?;
+        Some((StatusCode::FORBIDDEN, format!("redial: {why}\n")).into_response())
     }
 
     /// The upstream's own path is the tap's path, and `/` is it too; everything else is beside it.

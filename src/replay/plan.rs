@@ -42,10 +42,7 @@ impl Plan {
         let mut plan = Plan::default();
         if let Some(fresh) = fresh {
             for id in script.iter().filter_map(Ask::request_id) {
-                if !plan.keys.contains_key(&id) {
-                    let new = fresh(&id);
-                    plan.keys.insert(id, new);
-                }
+                plan.keys.entry(id).or_insert_with_key(|id| fresh(id));
             }
         }
         plan.steps = script

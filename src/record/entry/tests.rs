@@ -83,6 +83,29 @@ fn every_kind_comes_back_as_it_was() {
     }
 }
 
+/// One line of each kind, as version 1 spells it. A change here breaks every recording there is.
+#[test]
+fn the_golden_file() {
+    let mut all = header(&Header {
+        run: "5f0c2d1e".into(),
+        at: Time(1_795_963_550_000_001),
+        tap: "stdio".into(),
+        program: "redial 0.1.0".into(),
+        server: "tickets".into(),
+        command: vec!["python".into(), "server.py".into()],
+        redaction: r#"{"statement":"s"}"#.into(),
+        ..Header::default()
+    });
+    for (n, what) in kinds().into_iter().enumerate() {
+        let mut e = entry(what);
+        e.seq = n as u64 + 1;
+        all += &line(&e);
+    }
+    let golden = include_str!("../../../tests/fixtures/recording/v1.jsonl");
+    assert!(all == golden, "{all}");
+    assert!(golden.lines().all(|l| !matches!(decode(l.as_bytes()), Line::Bad(_) | Line::Other)));
+}
+
 #[test]
 fn the_golden_line() {
     let raw = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t","arguments":{"request_id":"r"}}}"#;
