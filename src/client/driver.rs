@@ -66,6 +66,8 @@ pub(super) struct Driver {
     pub timers: mpsc::UnboundedSender<(CallId, f64)>,
     /// The connection in use, for what follows calls.
     pub live: watch::Sender<Option<Arc<Conn>>>,
+    /// True once a person is in a hurry to have it ended.
+    pub hurry: watch::Receiver<bool>,
 }
 
 /// Runs until closed or until the last handle is gone.
@@ -74,6 +76,7 @@ pub(super) async fn run(
     settings: Settings,
     journal: Journal,
     mut inbox: mpsc::UnboundedReceiver<Command>,
+    hurry: watch::Receiver<bool>,
 ) {
     let (events, mut link) = mpsc::unbounded_channel();
     let (timers, mut expired) = mpsc::unbounded_channel();
@@ -95,6 +98,7 @@ pub(super) async fn run(
         relist: super::calls::Relist::default(),
         timers,
         live: watch::Sender::new(None),
+        hurry,
     };
     d.connect("starting");
     loop {
@@ -183,7 +187,7 @@ impl Driver {
     }
 
     fn open(&mut self) -> Result<Arc<Conn>, String> {
-        let open = opening::open(&self.endpoint)?;
+        let open = opening::open(&self.endpoint, self.hurry.clone())?;
         let conn = Conn::new(
             self.journal.clone(),
             self.generation,

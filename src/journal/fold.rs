@@ -150,13 +150,25 @@ impl Session {
                 let why = "the server closed its stdout without answering; its process still runs";
                 ends::generation_over(self, event, why);
             }
-            Kind::Exit { code, signal } => {
-                let ended = Ended { at, code: *code, signal: *signal };
+            Kind::Exit { code, signal, certain } => {
+                let gone_at = certain.then_some(at);
+                let ended = Ended { at, code: *code, signal: *signal, gone_at };
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.ended = Some(ended);
                 }
-                let why = format!("the server process died ({}) before it answered", ended.words());
+                let why = match gone_at {
+                    Some(_) => {
+                        format!("the server process died ({}) before it answered", ended.words())
+                    }
+                    None => format!("no answer: {}", ended.sentence()),
+                };
                 ends::generation_over(self, event, &why);
+            }
+            Kind::AllGone => {
+                let ended = self.generation_mut(event.generation).and_then(|g| g.ended.as_mut());
+                if let Some(ended) = ended {
+                    ended.gone_at.get_or_insert(at);
+                }
             }
             Kind::Agreed { protocol } => self.protocol = Some(protocol.clone()),
             Kind::State { state, why } => {

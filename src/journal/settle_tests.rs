@@ -17,7 +17,7 @@ fn broke(why: &str, connected: bool) -> Http {
 
 #[test]
 fn stdio_answers_and_ends() {
-    let death = Kind::Exit { code: None, signal: Some(9) };
+    let death = Kind::Exit { code: None, signal: Some(9), certain: true };
     let rows: Vec<(Vec<Kind>, &str, &str)> = vec![
         (vec![received(OK)], "ok", "answered"),
         (
@@ -50,9 +50,18 @@ fn stdio_answers_and_ends() {
             "malformed: a batch",
         ),
         (vec![death.clone()], "unknown", "died (signal 9 (SIGKILL)) before it answered"),
-        (vec![Kind::Exit { code: Some(137), signal: None }], "unknown", "exit code 137"),
+        (
+            vec![Kind::Exit { code: Some(137), signal: None, certain: true }],
+            "unknown",
+            "exit code 137",
+        ),
         (vec![received(OK), death.clone()], "ok", "answered"),
         (vec![Kind::StdoutClosed, death.clone()], "unknown", "closed its stdout"),
+        (
+            vec![Kind::Exit { code: None, signal: Some(9), certain: false }],
+            "unknown",
+            "the process that redial started ended (signal 9 (SIGKILL)), but something it started may still run",
+        ),
         (
             vec![Kind::NotWritten { sent: 2, why: "never sent: it has ended".into(), left: false }],
             "not_sent",
