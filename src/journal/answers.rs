@@ -79,7 +79,7 @@ impl Session {
             && x.status.is_some_and(|s| !(200..300).contains(&s))
         {
             if let Some(call) = x.call {
-                ends::refusing_body(self, event.at, call, x, &answer, frame);
+                ends::refusing_body(self, event.at, call, x, (id.as_ref(), &answer), frame);
             } else if let Some(id) = &x.rpc_id {
                 self.waiting.remove(&(event.generation, id.clone()));
             }

@@ -158,6 +158,37 @@ fn http_exchanges_end_as_they_did() {
 }
 
 #[test]
+fn only_who_did_not_read_our_request_can_say_that_it_was_not_run() {
+    let lost = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"invalid session for billing API"}}"#;
+    let unread = lost.replace(r#""id":ID,"#, "");
+    for status in [400, 500] {
+        for (frame, word) in [
+            (lost.replace("ID", "7"), "rpc_error"),
+            (lost.replace("ID", "\"7\""), "rpc_error"),
+            (lost.replace("ID", "null"), "refused"),
+            (lost.replace("ID", "\"server-error\""), "refused"),
+            (unread.clone(), "refused"),
+        ] {
+            let mut t = Tape::over_http();
+            t.in_session();
+            t.call(1.0, Some(9));
+            t.http(2.0, 9, t.status(status, "application/json"));
+            t.received(2.0, &frame, Some(9));
+            t.http(2.0, 9, Http::End);
+            assert_eq!(t.it().word(), word, "{status} {frame}: {}", t.said().2);
+        }
+    }
+    for (status, word) in [(400, "refused"), (404, "refused"), (500, "unknown")] {
+        let mut t = Tape::over_http();
+        t.in_session();
+        t.call(1.0, Some(9));
+        t.http(2.0, 9, t.status(status, "text/plain"));
+        t.http(2.0, 9, body("invalid session for billing API"));
+        assert_eq!(t.it().word(), word, "{status}: {}", t.said().2);
+    }
+}
+
+#[test]
 fn late_second_near_and_stray_answers_are_four_things() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
