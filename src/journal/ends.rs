@@ -85,13 +85,20 @@ pub(super) fn refusing_body(
         Answer::Result(_) => (None, ""),
     };
     let said = first_line(message);
-    if !own && is_session_lost(status, code, message, x.with_session, own) {
+    if matches!(answer, Answer::Result(_)) {
+        let why = format!("HTTP {status} with a result in it: the two contradict each other");
+        end(s, at, call, Outcome::Unknown, why);
+    } else if !own && is_session_lost(status, code, message, x.with_session, own) {
         end(s, at, call, Outcome::Refused, format!("session lost: HTTP {status}, {said}"));
     } else if !own && x.modern && refusal::wants_initialize(status, code, message) {
         let why = format!("HTTP {status}, the server does not speak 2026-07-28 any more: {said}");
         end(s, at, call, Outcome::Refused, why);
     } else if refuses(status) {
         end(s, at, call, Outcome::Refused, format!("{}: {said}", refusal_words(status, x)));
+    } else if matches!(status, 502..=504) || (status >= 500 && !own) {
+        // What a gateway says of its server, or a transport of its own failure, is not the tool's answer.
+        let why = format!("HTTP {status} without the tool's own answer, which said: {said}");
+        end(s, at, call, Outcome::Unknown, why);
     } else {
         answered(s, at, call, answer, frame);
     }

@@ -33,6 +33,12 @@ fn stdio_answers_and_ends() {
             "without a word",
         ),
         (
+            vec![received(r#"{"id":7,"result":{"isError":"true","content":[]}}"#)],
+            "unknown",
+            "isError is no boolean",
+        ),
+        (vec![received(r#"{"id":7,"result":{"isError":null,"content":[]}}"#)], "ok", "answered"),
+        (
             vec![received(r#"{"id":7,"error":{"code":-32602,"message":"bad"}}"#)],
             "rpc_error",
             "-32602: bad",
@@ -185,6 +191,35 @@ fn only_who_did_not_read_our_request_can_say_that_it_was_not_run() {
         t.http(2.0, 9, t.status(status, "text/plain"));
         t.http(2.0, 9, body("invalid session for billing API"));
         assert_eq!(t.it().word(), word, "{status}: {}", t.said().2);
+    }
+}
+
+#[test]
+fn a_status_that_contradicts_its_body_or_is_a_gateway_s_leaves_it_unknown() {
+    let result = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
+    let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"boom"}}"#;
+    let foreign = error.replace(":7", ":null");
+    for (status, frame, word) in [
+        (500, result, "unknown"),
+        (400, result, "unknown"),
+        (429, result, "unknown"),
+        (404, &result.replace(":7", ":99"), "unknown"),
+        (502, error, "unknown"),
+        (503, error, "unknown"),
+        (504, error, "unknown"),
+        (500, &foreign, "unknown"),
+        (500, error, "rpc_error"),
+        (400, error, "rpc_error"),
+        (400, &foreign, "rpc_error"),
+    ] {
+        let mut t = Tape::over_http();
+        t.call(1.0, Some(9));
+        t.http(2.0, 9, t.status(status, "application/json"));
+        t.received(2.0, frame, Some(9));
+        t.http(2.0, 9, Http::End);
+        let (got, _, why) = t.said();
+        assert_eq!(got, word, "{status} {frame}: {why}");
+        assert!(word != "unknown" || why.contains(&format!("HTTP {status}")), "{why}");
     }
 }
 
