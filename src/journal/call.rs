@@ -1,6 +1,6 @@
 //! One `tools/call` on the wire and what became of it (design: "Words", outcome and answer status).
 
-use super::live::Live;
+use super::live::{Live, Task};
 use super::text::Text;
 use crate::json::raw;
 use crate::time::Time;
@@ -173,6 +173,9 @@ pub fn is_wordless(result: &str) -> bool {
 /// What an `ok` result says of the request. A status word decides; an answer that only says when to come
 /// back is not success (field log, rows 29 and 98).
 pub fn answer_status(result: &str) -> AnswerStatus {
+    if Task::of_answer(result, Time(0)).is_some() {
+        return AnswerStatus::InProgress;
+    }
     match raw::get_str(result, "resultType").as_deref() {
         None | Some("complete") => {}
         Some("input_required" | "task") => return AnswerStatus::InProgress,
@@ -231,6 +234,7 @@ mod tests {
                 AnswerStatus::InProgress,
             ),
             (r#"{"resultType":"surprise"}"#.into(), AnswerStatus::Unknown),
+            (r#"{"task":{"taskId":"t-1","status":"working"}}"#.into(), AnswerStatus::InProgress),
             (text(r#"{"status":"unknown"}"#), AnswerStatus::Unknown),
             (text(r#"{"status":"In-Progress"}"#), AnswerStatus::InProgress),
             (text(r#"{"status":"waiting"}"#), AnswerStatus::InProgress),

@@ -344,6 +344,25 @@ fn a_task_is_followed_to_its_end_in_both_forms() {
         assert_eq!(t.it().word(), word, "{last}");
         assert!(t.said().2.contains(why), "{}", t.said().2);
     }
+    // A task that is made after the limit had passed is no end either, in both forms; its own end is.
+    for (made, ..) in rows {
+        let mut t = Tape::over_stdio();
+        let call = t.call(1.0, None);
+        t.at(2.0, Kind::Note(Note::TimedOut { call, after_s: 1.0 }));
+        t.received(3.0, &format!(r#"{{"jsonrpc":"2.0","id":7,"result":{made}}}"#), None);
+        let s = t.it().settled.clone().unwrap();
+        assert_eq!(
+            (t.it().word(), s.answer_status),
+            ("ok", Some(AnswerStatus::InProgress)),
+            "{made}"
+        );
+        assert!(s.late && t.it().live.task.is_some(), "{made}");
+        let get = r#"{"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"t-1"}}"#;
+        t.sent(4.0, get, None, Purpose::FollowUp { call });
+        t.received(4.0, &OK.replace(":7", ":8"), None);
+        let s = t.it().settled.clone().unwrap();
+        assert_eq!(s.answer_status, Some(AnswerStatus::Done), "{made}: {}", s.why);
+    }
     // The limit of the call does not end the task: not finished, and its end still counts.
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
