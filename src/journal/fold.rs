@@ -38,8 +38,14 @@ pub struct Misfit {
 pub(super) enum Asked {
     Initialize,
     Discover,
-    Tools { first: bool },
-    Task { call: CallId, ends: bool },
+    Tools {
+        /// The first page, asked for by the event with this number; `None` for later pages.
+        first: Option<u64>,
+    },
+    Task {
+        call: CallId,
+        ends: bool,
+    },
     Other,
 }
 
@@ -58,6 +64,9 @@ pub struct Session {
     pub tools_generation: u32,
     /// The server said that its list changed and it hasn't been read again.
     pub tools_stale: bool,
+    /// The last event that said so, and the one that asked for the first page of `tools`.
+    pub(super) tools_changed: u64,
+    pub(super) tools_asked: u64,
     /// The server's name and version.
     pub server: Option<ServerInfo>,
     /// The raw capabilities that it declared, as sent.
@@ -282,7 +291,7 @@ impl Session {
             ("server/discover", _) => Some(Asked::Discover),
             ("tools/list", _) => {
                 let first = params.and_then(|p| raw::get(p, "cursor")).is_none();
-                Some(Asked::Tools { first })
+                Some(Asked::Tools { first: first.then_some(event.seq) })
             }
             ("tasks/get" | "tasks/result", Some(call)) => {
                 Some(Asked::Task { call, ends: method == "tasks/result" })

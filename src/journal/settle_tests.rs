@@ -224,6 +224,28 @@ fn a_status_that_contradicts_its_body_or_is_a_gateway_s_leaves_it_unknown() {
 }
 
 #[test]
+fn a_list_asked_for_before_a_change_leaves_it_stale() {
+    let ask = |id: u32, cursor: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{{cursor}}}}}"#)
+    };
+    let page = |id: u32, next: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"t"}}]{next}}}}}"#)
+    };
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let mut t = Tape::over_stdio();
+    t.sent(1.0, &ask(1, ""), None, Purpose::Handshake);
+    t.received(2.0, changed, None);
+    t.received(3.0, &page(1, r#","nextCursor":"b""#), None);
+    assert!(t.session.tools_stale, "its first page was asked for before the change");
+    t.sent(4.0, &ask(2, r#""cursor":"b""#), None, Purpose::Handshake);
+    t.received(5.0, &page(2, ""), None);
+    assert!(t.session.tools_stale && t.session.tools.complete, "and so is what belongs to it");
+    t.sent(6.0, &ask(3, ""), None, Purpose::Handshake);
+    t.received(7.0, &page(3, ""), None);
+    assert!(!t.session.tools_stale, "asked for after the last change");
+}
+
+#[test]
 fn late_second_near_and_stray_answers_are_four_things() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
