@@ -204,19 +204,21 @@ impl Client {
     }
 
     /// Sends one `tools/call`, once, and returns its id as soon as it is in the journal. `args` is the raw
-    /// JSON object of the arguments. `limit_s` overrides the call limit.
+    /// JSON object of the arguments. `limit_s` overrides the call limit. It goes out on the connection there is
+    /// now, or not at all: what is known of the tool was listed there.
     ///
     /// # Errors
     /// Exit 5 when the client is closed.
     pub async fn call(&self, tool: &str, args: &str, limit_s: Option<f64>) -> Result<CallId> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Call {
+        let call = calls::Asked {
             tool: tool.to_owned(),
             args: args.to_owned(),
+            generation: self.journal.read(|s| s.generation().map_or(0, |g| g.n)),
             limit_s: limit_s.unwrap_or(self.settings.call_limit_s),
             extends: self.settings.progress_extends,
-            reply,
-        });
+        };
+        self.send(Command::Call { call, reply });
         answer.await.map_err(|_| Error::endpoint("the endpoint is closed; nothing was sent"))
     }
 
