@@ -34,14 +34,31 @@ pub(super) enum Command {
 }
 
 /// What the transports tell the driver.
-#[derive(Debug)]
 pub(super) enum LinkEvent {
-    Exited { generation: u32, why: String },
-    StdoutClosed { generation: u32 },
-    Unreachable { generation: u32, why: String },
-    SessionLost { generation: u32, status: u16 },
-    EraChanged { generation: u32, why: String },
-    ToolsChanged { generation: u32 },
+    Exited {
+        generation: u32,
+        why: String,
+    },
+    StdoutClosed {
+        generation: u32,
+    },
+    Unreachable {
+        generation: u32,
+        why: String,
+    },
+    SessionLost {
+        generation: u32,
+        status: u16,
+    },
+    EraChanged {
+        generation: u32,
+        why: String,
+    },
+    ToolsChanged {
+        generation: u32,
+    },
+    /// A call's next round is to be sent.
+    Round(Box<calls::Round>),
 }
 
 /// How a handshake ended; with the task that listens from there on, where there is one.
@@ -267,6 +284,7 @@ impl Driver {
             LinkEvent::EraChanged { generation, why } if settled(generation, self) => {
                 self.era_changed(&why);
             }
+            LinkEvent::Round(round) => self.round(*round),
             LinkEvent::ToolsChanged { generation } if current(generation, self) => {
                 self.relist.soon();
             }
