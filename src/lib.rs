@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod client;
 pub mod demo;
+pub mod endpoints;
 pub mod error;
 pub mod inspect;
 pub mod journal;
@@ -12,6 +13,7 @@ pub mod json;
 pub mod judge;
 pub mod ledger;
 pub mod model;
+mod near;
 pub mod serve;
 pub mod text;
 pub mod time;
