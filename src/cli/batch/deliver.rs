@@ -53,6 +53,8 @@ pub struct Delivered {
     pub generation: Option<u32>,
     /// What it adds to the exit status.
     pub exit: Exit,
+    /// What to do about it.
+    pub hint: Option<String>,
 }
 
 impl Delivered {
@@ -66,6 +68,7 @@ impl Delivered {
             repeat: None,
             generation: None,
             exit: error.exit,
+            hint: error.hint.clone(),
         }
     }
 }
@@ -155,6 +158,7 @@ impl Shared {
             generation: Some(call.generation),
             call: CallJson::new(&call, Witness::of(&self.client, Some(call.generation))),
             repeat,
+            hint: None,
         })
     }
 

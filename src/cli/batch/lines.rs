@@ -87,7 +87,10 @@ fn read(mut input: impl BufRead, lines: &mpsc::Sender<Numbered>) {
 /// # Errors
 /// Exit 2, in words.
 fn step(text: &str) -> Result<Step> {
-    arguments_object(text, "the line").map_err(|e| Error { hint: Some(SHAPE.into()), ..e })?;
+    arguments_object(text, "the line").map_err(|e| {
+        // The JSON reader counts lines too, and this is its first.
+        Error::new(e.exit, e.what.replace(" at line 1 column", " at column")).hint(SHAPE)
+    })?;
     let bad = |what: String| Error::usage(format!("{what}; nothing was sent")).hint(SHAPE);
     let members = raw::members(text).unwrap_or_default();
     let known = |k: &str| matches!(k, "tool" | "args" | "timeout_s" | "wait_s");
@@ -155,11 +158,7 @@ mod tests {
             (&long, "65 characters"),
         ] {
             let e = step(text).unwrap_err();
-            assert!(
-                e.what.contains(word) && e.what.ends_with("nothing was sent")
-                    || e.what.contains(word),
-                "{text}: {e}"
-            );
+            assert!(e.what.contains(word) && e.what.contains("nothing was sent"), "{text}: {e}");
         }
     }
 

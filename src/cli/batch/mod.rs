@@ -33,7 +33,7 @@ const WORST_FIRST: [Exit; 6] =
     [Exit::Unknown, Exit::Found, Exit::Endpoint, Exit::Ledger, Exit::Gate, Exit::Usage];
 
 /// Columns of a line's words for people.
-const WORDS: usize = 160;
+const WORDS: usize = 240;
 
 #[derive(Serialize)]
 struct Doc<'a> {
@@ -201,7 +201,12 @@ impl Batch {
         };
         let said = d.call.result.as_ref().map(|r| answer_text(r.get())).unwrap_or_default();
         let words = if said.is_empty() { d.call.why.clone() } else { said };
-        let words = words.lines().next().unwrap_or_default();
+        let mut words = words.lines().next().unwrap_or_default().to_owned();
+        if let Some(hint) = &d.hint {
+            words.push_str(&format!(" ({hint})"));
+        }
+        // A line that was never a call took no time.
+        let took = d.generation.map(|_| format!("  {} ms", d.call.elapsed_ms)).unwrap_or_default();
         let replayed = d.repeat.as_ref().is_some_and(|r| r.replayed == Some(true));
         let name = match &d.request_id {
             Some(id) => format!("{} {id}", d.call.tool),
@@ -211,9 +216,9 @@ impl Batch {
             (Role::Dim, &format!("{:>4}  ", d.number)),
             (role, &outcome),
             (Role::Strong, &format!("  {name}{}", if name.is_empty() { "" } else { "  " })),
-            (Role::Text, &truncate(&crate::text::visible(words), WORDS, "…")),
+            (Role::Text, &truncate(&crate::text::visible(&words), WORDS, "…")),
             (Role::Dim, if replayed { "  (replayed)" } else { "" }),
-            (Role::Dim, &format!("  {} ms", d.call.elapsed_ms)),
+            (Role::Dim, &took),
         ]);
         let lost = matches!(d.call.outcome, "unknown" | "not_sent");
         if let (true, Some(n), Some(end)) = (lost, d.generation, &d.call.witness.exit_words)
