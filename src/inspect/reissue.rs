@@ -9,7 +9,6 @@ use super::look::Looked;
 use super::request::Request;
 use crate::error::{Error, Result};
 use crate::journal::{Call, Hint, Tool, ToolList};
-use crate::json::raw;
 use crate::judge::gate::{Decision, Earlier, GateFacts, gate};
 use crate::model::arguments::{Candidate, Choice, Source, choose, with_request_id};
 use crate::time::Time;
@@ -145,12 +144,7 @@ impl Inspector {
         };
         let request_id = call.request_id.clone().unwrap_or_default();
         let after = self.request(&request_id, Some(&p.args)).await;
-        let replayed = call
-            .settled
-            .as_ref()
-            .and_then(|s| s.result.as_deref())
-            .and_then(crate::journal::call::answer_object)
-            .and_then(|o| raw::get(&o, "replayed").and_then(raw::as_bool));
+        let replayed = crate::judge::observed::replayed(&call);
         Ok(Released { call, after, replayed })
     }
 

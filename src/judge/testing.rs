@@ -72,6 +72,7 @@ impl Call {
         let mut c = self.settle(at, Outcome::Ok, "answered");
         if let Some(s) = c.settled.as_mut() {
             s.answer_status = Some(status);
+            s.result = Some(r#"{"content":[]}"#.into());
         }
         c
     }

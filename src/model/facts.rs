@@ -78,7 +78,9 @@ impl<'a> Context<'a> {
         let calls: Vec<&Call> =
             session.calls.values().filter(|c| !lookup::is_look_up(session, look_up, c)).collect();
         self.owner_generations =
-            owner_generations(known, &calls, &session.generations, self.owners);
+            owner_generations(known, &calls, &session.generations, self.owners, |row| {
+                self.histories.other_owner_at(&row.request_id)
+            });
         self.session = Some(session);
         self.look_up = look_up;
         self.pairing = pairing;

@@ -137,6 +137,16 @@ impl Histories {
         self.rows.get(request_id).map_or(&[], |s| &s.steps)
     }
 
+    /// The newest claim that was seen of another owner than the one that was seen last.
+    pub fn other_owner_at(&self, request_id: &str) -> Option<Time> {
+        let seen = self.rows.get(request_id)?;
+        let by_other = |s: &&Step| match &s.change {
+            Change::Claimed(owner) | Change::TakenOver { to: owner, .. } => *owner != seen.owner,
+            _ => false,
+        };
+        seen.steps.iter().rev().find(by_other).map(|s| s.at)
+    }
+
     /// Since when a row that was there is missed.
     pub fn vanished_at(&self, request_id: &str) -> Option<Time> {
         self.rows.get(request_id)?.gone
@@ -203,6 +213,7 @@ mod tests {
             ]
         );
         assert_eq!(h.vanished_at("r"), None);
+        assert_eq!((h.other_owner_at("r"), h.other_owner_at("x")), (Some(t(1.0)), None));
     }
 
     #[test]
