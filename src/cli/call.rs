@@ -46,11 +46,11 @@ async fn call(
             source: Source::Given,
         }],
         first_delivery: true,
+        limit_s: Some(a.timeout),
     };
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.timeout,
         json: a.json,
         schema: "redial/call@1",
         id: id.as_deref(),

@@ -11,7 +11,7 @@ use super::plain::{Plain, Role, complain, print_raw};
 use super::report::{CallJson, Done, Witness, clip, exit_of};
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
-use crate::inspect::reissue::{Prepared, Released, Wish};
+use crate::inspect::reissue::{Agreed, Prepared, Released, Wish};
 use crate::inspect::request::hash_matches;
 use crate::journal::Outcome;
 use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
@@ -84,11 +84,11 @@ async fn reissue(
         tool: a.tool.clone(),
         candidates,
         first_delivery: false,
+        limit_s: Some(a.timeout),
     };
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.timeout,
         json: a.json,
         schema: "redial/reissue@1",
         id: Some(&a.request_id),
@@ -101,8 +101,6 @@ async fn reissue(
 pub struct Run<'a> {
     /// `--confirm`.
     pub confirm: Option<&'a str>,
-    /// Seconds until the call counts as unknown.
-    pub limit_s: f64,
     /// One JSON document, and no question.
     pub json: bool,
     /// The document's schema.
@@ -134,7 +132,17 @@ pub async fn run_prepared(
             return Ok(error.exit);
         }
     };
-    let released = inspector.release(prepared, confirmed.as_deref(), Some(run.limit_s)).await?;
+    if let Some(warning) = &prepared.warning {
+        complain(warning);
+    }
+    let agreed = Agreed {
+        wish: &prepared.wish,
+        tool: &prepared.tool,
+        args: &prepared.args,
+        ask: prepared.decision.ask,
+        confirmed: confirmed.as_deref(),
+    };
+    let released = inspector.release(&agreed).await?;
     let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
     if let Some(name) = run.interrupt.seen() {
         complain(&format!("interrupted ({name}); what became of the call:"));
@@ -145,14 +153,14 @@ pub async fn run_prepared(
     } else {
         let mut p = Plain::stdout();
         call.plain(&mut p);
-        after(&mut p, prepared, &released);
+        after(&mut p, &released);
         p.print();
     }
     Ok(exit_of(&released.call, prepared.reads_only))
 }
 
 fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
-    let (before, after) = (&p.before, r.map_or(&p.before, |r| &r.after));
+    let (before, after) = r.map_or((&p.before, &p.before), |r| (&r.before, &r.after));
     let own = |x: &crate::inspect::request::Request| x.facts.has_effects_table.then(|| x.effects());
     RepeatJson {
         request_id: id.map(str::to_owned),
@@ -183,14 +191,14 @@ fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
 }
 
 /// The call and what it changed, for people.
-pub fn outcome(p: &mut Plain, prepared: &Prepared, r: &Released, witness: &Witness) {
+pub fn outcome(p: &mut Plain, r: &Released, witness: &Witness) {
     CallJson::new(&r.call, witness.clone()).plain(p);
-    after(p, prepared, r);
+    after(p, r);
 }
 
 /// What the repeat changed, for people.
-fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
-    let (b, a) = (&prepared.before, &r.after);
+fn after(p: &mut Plain, r: &Released) {
+    let (b, a) = (&r.before, &r.after);
     if a.facts.has_effects_table {
         let total = |x: Option<u64>| x.map_or_else(|| "?".into(), |n| n.to_string());
         let all = format!("{} → {}", total(b.effects_total), total(a.effects_total));

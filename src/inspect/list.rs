@@ -4,6 +4,7 @@
 //! It is made by `scan`, in the background where a face follows a living ledger; windows are judged with the
 //! newest one.
 
+use super::request::{Called, called_ids, read_called, rows_of};
 use super::scan::{GROUPS, PIECE, UNFINISHED};
 use super::{Inspector, light, owner_view};
 use crate::journal::Session;
@@ -71,7 +72,7 @@ pub struct Judging {
     /// The pairing.
     pub paired: Paired,
     /// Rows of requests that have calls.
-    pub called: Vec<Row>,
+    pub called: Called,
     /// The newest overview.
     pub overview: Overview,
     look_up: String,
@@ -81,45 +82,43 @@ impl Inspector {
     /// Everything lines are judged with, around an overview.
     pub async fn judging(&self, overview: Overview) -> Judging {
         let session = self.client.as_ref().map(|c| light::session(c.journal()));
-        let mut called = Vec::new();
+        let mut called = Called::new();
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
-            let mut ids: Vec<String> =
-                s.calls.values().filter_map(|c| c.request_id.clone()).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            // Unreadable now: the lines are judged without what these rows would have shown.
-            called = ledger
-                .read_async(move |r| {
-                    ids.iter().map(|id| r.row(id)).filter_map(Result::transpose).collect()
-                })
-                .await
-                .unwrap_or_default();
+            let ids = called_ids(s);
+            let asked = ids.clone();
+            let read = ledger.read_async(move |r| Ok(read_called(r, &asked))).await;
+            // Unreadable now: nobody can say which of these requests have rows.
+            called =
+                read.unwrap_or_else(|e| ids.into_iter().map(|id| (id, Err(e.clone()))).collect());
         }
         let paired = if session.is_some() { self.pairing().await } else { Paired::default() };
         Judging { session, paired, called, overview, look_up: self.look_up.clone() }
     }
 
-    /// Judges a window of neighbouring rows, and notices the rows that were seen between them earlier and are
-    /// gone now.
-    pub fn window_lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
+    /// Judges a window of neighbouring rows from a read that began at `read_at`, and notices the rows that were
+    /// seen between them earlier and are gone now.
+    pub fn window_lines(
+        &self,
+        rows: &[Row],
+        read_at: Time,
+        judging: &Judging,
+        now: Time,
+    ) -> Vec<Line> {
         if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
             let (low, high) = (first.rowid.min(last.rowid), first.rowid.max(last.rowid));
-            self.seen().histories.window(rows, low, high, now);
+            self.seen().histories.window(rows, low, high, read_at);
         }
         self.lines(rows, judging, now)
     }
 
     /// Judges rows into lines, in their order.
     pub fn lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
-        let mut seen = self.seen();
-        for row in rows {
-            seen.histories.observe(row, judging.overview.at);
-        }
+        let seen = self.seen();
         let context = self.context(&seen.histories, judging, now);
         rows.iter().map(|row| line(row, &context, judging, now)).collect()
     }
 
-    /// Lines of requests that have calls and no row.
+    /// Lines of requests that have calls and no row; none of those whose row could not be read.
     pub fn rowless_lines(&self, judging: &Judging, now: Time) -> Vec<Line> {
         let Some(session) = &judging.session else { return Vec::new() };
         let seen = self.seen();
@@ -127,7 +126,11 @@ impl Inspector {
         let mut ids: Vec<&str> =
             session.calls.values().rev().filter_map(|c| c.request_id.as_deref()).collect();
         let mut known = std::collections::HashSet::new();
-        ids.retain(|id| known.insert(*id) && !judging.called.iter().any(|r| r.request_id == *id));
+        let no_row = |id: &str| match judging.called.get(id) {
+            Some(row) => matches!(row, Ok(None)),
+            None => self.ledger.is_none(),
+        };
+        ids.retain(|id| known.insert(*id) && no_row(id));
         ids.retain(|id| !context.calls_of(id).is_empty());
         let view = match &self.ledger {
             Some(_) => LedgerView::Read(judging.overview.at),
@@ -183,7 +186,8 @@ impl Inspector {
         let context = Context::new(histories, &judging.overview.owners, self.rules, now);
         match &judging.session {
             Some(s) => {
-                context.with_session(s, &judging.look_up, judging.paired.pairing(), &judging.called)
+                let called = rows_of(&judging.called);
+                context.with_session(s, &judging.look_up, judging.paired.pairing(), called)
             }
             None => context,
         }

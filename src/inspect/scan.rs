@@ -58,6 +58,10 @@ impl Inspector {
             view
         };
         view.at = at;
+        {
+            let mut seen = self.seen();
+            view.unfinished.iter().for_each(|row| seen.histories.observe(row, at));
+        }
         if let Some(how) = &view.how {
             self.know(how.stamp, view.rows, &view.owners);
             self.know_groups(&view.groups);

@@ -151,7 +151,7 @@ pub fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
     let detail = app.detail.as_deref().map(|d| &d.line).filter(|l| l.id() == id);
     let hash = detail.and_then(|l| l.row.args_hash.clone());
     let first = found.first().cloned();
-    let right = match choose(found, hash.as_deref(), |_| Vec::new(), None) {
+    let right = match choose(found, hash.as_deref(), |_| Default::default(), None) {
         Choice::One(c) => Some(c),
         _ => first,
     };

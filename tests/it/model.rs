@@ -82,7 +82,7 @@ async fn other_rows_prove_the_recipe_and_make_a_difference_a_conflict() {
     let args = &done.candidates[0].args;
     assert_eq!(args, r#"{"request_id": "night-002", "title": "請求修正", "body": "金額誤り"}"#);
     assert_eq!(
-        hash::check(Some(args), row.args_hash.as_deref(), &[], None).check,
+        hash::check(Some(args), row.args_hash.as_deref(), &hash::Shape::default(), None).check,
         HashCheck::Equal
     );
     let unknown = inspector.request("night-404", None).await;
