@@ -88,7 +88,10 @@ impl Inspector {
     }
 }
 
-async fn survey_piece(ledger: &Ledger, pass: &Survey) -> Result<(Survey, Stamp), LedgerError> {
+pub(super) async fn survey_piece(
+    ledger: &Ledger,
+    pass: &Survey,
+) -> Result<(Survey, Stamp), LedgerError> {
     let start = pass.next_piece();
     ledger
         .read_async(move |r| {

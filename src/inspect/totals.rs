@@ -2,11 +2,12 @@
 //! ledger's thread, in bounded memory however many rows there are.
 
 use super::list::{Judging, Overview};
+use super::scan::survey_piece;
 use super::{Inspector, owner_view};
 use crate::error::Result;
 use crate::judge::State;
 use crate::judge::verify::{Expected, Found, Totals, Verified, verify};
-use crate::ledger::{How, Labels, LedgerError, Named, Reader, Row, Survey};
+use crate::ledger::{How, Labels, Ledger, LedgerError, Named, Reader, Row, Survey};
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         by_status: survey.by_status,
         rows: survey.rows,
         unfinished: survey.unfinished,
-        labels: if r.has_effects_table() { Some(r.labels(wanted, NAMED)?) } else { None },
+        labels: labels(r, wanted)?,
         noun: r.effects_noun().to_owned(),
         duplicates: r.repeated_effects(NAMED)?,
         done_bare: r.done_bare(NAMED)?,
@@ -54,6 +55,43 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         purged,
         same_hash: r.equal_hashes(NAMED)?,
         how: r.how(),
+    })
+}
+
+fn labels(r: &Reader<'_>, wanted: &[String]) -> Result<Option<Labels>, LedgerError> {
+    if r.has_effects_table() { r.labels(wanted, NAMED).map(Some) } else { Ok(None) }
+}
+
+/// The same for a large ledger, question by question: whoever reads a window or a detail waits for one of them at
+/// most. What is written meanwhile is counted as it was or as it is.
+async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, LedgerError> {
+    let mut survey = Survey::keeping(NAMED);
+    while !survey.complete {
+        let (piece, _) = survey_piece(ledger, &survey).await?;
+        survey.absorb(piece);
+    }
+    let (lost, purged) = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
+    let duplicates = ledger.read_within(LIMIT, |r| r.repeated_effects(NAMED)).await?;
+    let done_bare = ledger.read_within(LIMIT, |r| r.done_bare(NAMED)).await?;
+    let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
+    let (labels, noun, how) = ledger
+        .read_within(LIMIT, move |r| {
+            Ok((labels(r, &wanted)?, r.effects_noun().to_owned(), r.how()))
+        })
+        .await?;
+    Ok(Pass {
+        owners: owner_view(&survey),
+        by_status: survey.by_status,
+        rows: survey.rows,
+        unfinished: survey.unfinished,
+        labels,
+        noun,
+        duplicates,
+        done_bare,
+        lost,
+        purged,
+        same_hash,
+        how,
     })
 }
 
@@ -82,7 +120,12 @@ impl Inspector {
             ));
         };
         let wanted: Vec<String> = expected.labels.iter().map(|(l, _)| l.clone()).collect();
-        let found = ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?;
+        let (first, _) = survey_piece(ledger, &Survey::keeping(0)).await?;
+        let found = if first.complete {
+            ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?
+        } else {
+            pass_in_turns(ledger, wanted).await?
+        };
         let how = found.how.clone();
         let totals = self.totals(found).await;
         let verified = verify(&totals, expected, strict);

@@ -41,6 +41,7 @@ fn the_tools_part() {
     ] {
         let got = tool_gate(Some(&tool(annotations)), true);
         assert_eq!(got.ask, want, "{annotations}: {}", got.why);
+        assert_eq!(tool(annotations).only_reads(), want == Ask::None, "{annotations}");
         assert_eq!(
             tool_gate(Some(&tool(annotations)), false).ask,
             Ask::Type,
@@ -48,7 +49,7 @@ fn the_tools_part() {
         );
     }
     let twice = Tool { listed_twice: true, ..tool(r#"{"readOnlyHint":true}"#) };
-    assert_eq!(tool_gate(Some(&twice), true).ask, Ask::Type);
+    assert_eq!((tool_gate(Some(&twice), true).ask, twice.only_reads()), (Ask::Type, false));
     assert_eq!(tool_gate(None, false).ask, Ask::Type);
 }
 

@@ -41,6 +41,7 @@ pub(crate) fn call(request_id: &str, generation: u32, sent: f64) -> Call {
         tool: "create_ticket".into(),
         args: None,
         request_id: Some(request_id.into()),
+        reads_only: false,
         sent_at: t(sent),
         sent: 1,
         rounds: 1,

@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         known: impl IntoIterator<Item = &'r Row>,
     ) -> Context<'a> {
         let calls: Vec<&Call> =
-            session.calls.values().filter(|c| !lookup::is_look_up(session, look_up, c)).collect();
+            session.calls.values().filter(|c| !lookup::is_look_up(look_up, c)).collect();
         self.owner_generations =
             owner_generations(known, &calls, &session.generations, self.owners, |row| {
                 self.histories.other_owner_at(&row.request_id)
@@ -91,7 +91,7 @@ impl<'a> Context<'a> {
     pub fn calls_of(&self, request_id: &str) -> Vec<Call> {
         let Some(s) = self.session else { return Vec::new() };
         let work = s.calls.values().filter(|c| c.request_id.as_deref() == Some(request_id));
-        work.filter(|c| !lookup::is_look_up(s, self.look_up, c)).cloned().collect()
+        work.filter(|c| !lookup::is_look_up(self.look_up, c)).cloned().collect()
     }
 
     /// The server's newest word on a request. That a process works on something ends with the process.

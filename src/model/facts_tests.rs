@@ -205,3 +205,32 @@ fn a_look_up_is_judged_by_the_first_read_after_it() {
     // Swept in the night: that is no denial of what was answered then.
     assert_eq!(fold(None, 90_000.0), Pairing::Consistent);
 }
+
+#[test]
+fn what_a_tool_says_later_changes_no_earlier_call() {
+    let list = |hint: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":9,"result":{{"tools":[{{"name":"peek","annotations":{hint}}}]}}}}"#
+        )
+    };
+    let mut tape = Tape::new();
+    tape.open(0.0, 1);
+    let listed = |tape: &mut Tape, at: f64, hint: &str| {
+        let raw = frame::request(&Id::from(9), "tools/list", None).into();
+        tape.add(at, 1, Kind::Sent { raw, exchange: None, purpose: Purpose::Asked });
+        tape.add(at + 0.1, 1, Kind::Received { raw: list(hint).into(), exchange: None });
+    };
+    tape.call(0.5, 1, 1, "peek", "r");
+    listed(&mut tape, 1.0, r#"{"readOnlyHint":true}"#);
+    tape.call(2.0, 1, 2, "peek", "r");
+    listed(&mut tape, 3.0, "{}");
+    let (owners, histories) = (OwnerView::default(), Histories::default());
+    let ctx = Context::new(&histories, &owners, Rules::default(), t(10.0)).with_session(
+        &tape.session,
+        LOOK_UP,
+        Pairing::Unproven,
+        &[],
+    );
+    let work: Vec<Time> = ctx.calls_of("r").iter().map(|c| c.sent_at).collect();
+    assert_eq!(work, [t(0.5)], "before the list nobody had said so; after it, it had been said");
+}

@@ -65,7 +65,7 @@ impl Paired {
                 if let Some(r) = first.get(&call.id) {
                     paired.looked_up(&look, r);
                 }
-            } else if !is_look_up(session, look_up, call)
+            } else if !is_look_up(look_up, call)
                 && let Some(r) = read()
                 && let Some(row) = &r.row
             {

@@ -23,6 +23,7 @@ mod keys;
 mod ledger_live;
 mod ledger_read;
 mod model;
+mod model_gate;
 mod pty_demo;
 mod pty_restore;
 mod screens;
