@@ -26,8 +26,8 @@ pub async fn run(a: CallArgs) -> Done {
     let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
-    let look_up = inspector.look_up.clone();
-    watched(&client, &interrupt, &look_up, call(&inspector, &a, id, &interrupt)).await
+    inspector.look_up = a.lookup.clone();
+    watched(&client, &interrupt, &a.lookup, call(&inspector, &a, id, &interrupt)).await
 }
 
 async fn call(
