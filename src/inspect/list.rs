@@ -7,9 +7,10 @@
 use super::request::{Called, called_ids, read_called, rows_of};
 use super::scan::{GROUPS, PIECE, UNFINISHED};
 use super::{Inspector, light, owner_view};
-use crate::journal::Session;
+use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
 use crate::ledger::{DONE, How, LedgerError, Reader, Row, Survey};
+use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +35,8 @@ pub struct Overview {
     pub noun: String,
     /// Requests with more than one effect.
     pub duplicates: u64,
+    /// Effects without a request, and effects whose request was swept.
+    pub loose: (u64, u64),
     /// How the ledger was read.
     pub how: Option<How>,
     /// When.
@@ -49,6 +52,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
+    let (lost, purged) = r.loose(0)?;
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
@@ -59,6 +63,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
         effects: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
         noun: r.effects_noun().to_owned(),
         duplicates: r.duplicate_effects(GROUPS)?.len() as u64,
+        loose: (lost.total, purged.total),
         how: Some(r.how()),
         at: Time::default(),
     })
@@ -80,7 +85,7 @@ pub struct Judging {
 
 impl Inspector {
     /// Everything lines are judged with, around an overview.
-    pub async fn judging(&self, overview: Overview) -> Judging {
+    pub async fn judging(&self, mut overview: Overview) -> Judging {
         let session = self.client.as_ref().map(|c| light::session(c.journal()));
         let mut called = Called::new();
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
@@ -90,6 +95,16 @@ impl Inspector {
             // Unreadable now: nobody can say which of these requests have rows.
             called =
                 read.unwrap_or_else(|e| ids.into_iter().map(|id| (id, Err(e.clone()))).collect());
+        }
+        let answered = session.iter().flat_map(|s| s.calls.values()).filter(|c| {
+            let id = c.request_id.as_deref().unwrap_or_default();
+            answered_done(c, &self.look_up) && matches!(called.get(id), Some(Ok(None)))
+        });
+        if let (n @ 1.., Some(how)) = (answered.count(), overview.how.as_mut()) {
+            how.doubt_wal(&format!(
+                "{n} call{} answered as done and left no row here",
+                if n == 1 { " was" } else { "s were" }
+            ));
         }
         let paired = if session.is_some() { self.pairing().await } else { Paired::default() };
         Judging { session, paired, called, overview, look_up: self.look_up.clone() }
@@ -169,6 +184,8 @@ impl Inspector {
             effects_noun: o.noun.clone(),
             suspect_pairs: o.groups.len() as u64,
             duplicates: o.duplicates,
+            effects_without_request: o.loose.0,
+            requests_purged: o.loose.1,
             as_of: o.at,
             complete: o.how.as_ref().is_none_or(|h| h.unreadable == 0),
         }
@@ -192,6 +209,11 @@ impl Inspector {
             None => context,
         }
     }
+}
+
+fn answered_done(call: &Call, look_up: &str) -> bool {
+    !is_look_up(look_up, call)
+        && call.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::Done))
 }
 
 fn line(row: &Row, context: &Context<'_>, judging: &Judging, now: Time) -> Line {

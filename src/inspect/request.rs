@@ -147,7 +147,14 @@ impl Inspector {
             Some(Ok(f)) => (f.effects_total, f.noun.clone()),
             _ => (None, "effects".into()),
         };
-        let how = read.map(|r| r.map(|f| f.how));
+        let how = read.map(|r| {
+            r.map(|mut f| {
+                if f.loose > 0 && !f.purged {
+                    f.how.doubt_wal("an effect of this request is here and its row is not");
+                }
+                f.how
+            })
+        });
         Request { facts, line, hash, proof, paired, effects_total, noun, how, candidates, at }
     }
 
@@ -226,8 +233,8 @@ fn find(
         let effects = r.effects_of(id)?;
         loose = effects.len() as u64;
         if loose > 0 {
-            let all = r.effects_without_request(0)?;
-            purged = effects.iter().all(|e| all.is_purged(e));
+            let oldest = r.oldest_effect_with_request()?;
+            purged = effects.iter().all(|e| oldest.is_some_and(|oldest| e.rowid < oldest));
         }
     }
     Ok(Found {

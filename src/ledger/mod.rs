@@ -22,7 +22,7 @@ mod thread;
 pub mod trouble;
 mod value;
 
-pub use checks::{HashGroup, Labels, Loose, Named};
+pub use checks::{HashGroup, Labels, LooseScan, Named};
 pub use open::Mode;
 pub use reader::{How, Reader};
 pub use row::{Effect, Row};
