@@ -103,7 +103,7 @@ impl Inspector {
         let before = self.request(id, Some(&candidate.args)).await;
         let decision = self.decide(wish, &tool, &before);
         let reads_only = self.reads_only(&tool);
-        let warning = wish.limit_s.filter(|_| id.len() > 0 && !reads_only).and_then(short_limit);
+        let warning = wish.limit_s.filter(|_| !id.is_empty() && !reads_only).and_then(short_limit);
         Ok(Prepared {
             wish: wish.clone(),
             tool,

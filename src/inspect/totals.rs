@@ -2,7 +2,6 @@
 //! ledger's thread, in bounded memory however many rows there are.
 
 use super::list::{Judging, Overview};
-use super::scan::survey_piece;
 use super::{Inspector, owner_view};
 use crate::error::Result;
 use crate::judge::State;
@@ -17,6 +16,8 @@ use std::time::Duration;
 const NAMED: usize = 1_000;
 /// Rows looked at in one piece of the pass: about 5 ms.
 const PIECE: usize = 4_000;
+/// A ledger with no more rows is looked at as a whole, in one consistent read.
+const FIRST: usize = 20_000;
 /// How long the whole check may take: a hundred million rows on a slow disk.
 const LIMIT: Duration = Duration::from_secs(1800);
 
@@ -62,13 +63,23 @@ fn labels(r: &Reader<'_>, wanted: &[String]) -> Result<Option<Labels>, LedgerErr
     if r.has_effects_table() { r.labels(wanted, NAMED).map(Some) } else { Ok(None) }
 }
 
+/// The next piece of a survey; a check has the time to wait for a busy writer's pause.
+async fn piece(ledger: &Ledger, survey: &Survey) -> Result<Survey, LedgerError> {
+    let start = survey.next_piece();
+    let job = move |r: &Reader<'_>| {
+        let mut piece = start.clone();
+        r.survey(&mut piece, FIRST)?;
+        Ok(piece)
+    };
+    ledger.read_within(LIMIT, job).await
+}
+
 /// The same for a large ledger, question by question: whoever reads a window or a detail waits for one of them at
 /// most. What is written meanwhile is counted as it was or as it is.
 async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, LedgerError> {
     let mut survey = Survey::keeping(NAMED);
     while !survey.complete {
-        let (piece, _) = survey_piece(ledger, &survey).await?;
-        survey.absorb(piece);
+        survey.absorb(piece(ledger, &survey).await?);
     }
     let (lost, purged) = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
     let duplicates = ledger.read_within(LIMIT, |r| r.repeated_effects(NAMED)).await?;
@@ -120,7 +131,7 @@ impl Inspector {
             ));
         };
         let wanted: Vec<String> = expected.labels.iter().map(|(l, _)| l.clone()).collect();
-        let (first, _) = survey_piece(ledger, &Survey::keeping(0)).await?;
+        let first = piece(ledger, &Survey::keeping(0)).await?;
         let found = if first.complete {
             ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?
         } else {
