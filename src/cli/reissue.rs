@@ -227,7 +227,7 @@ fn after(p: &mut Plain, r: &Released) {
         }
         return;
     }
-    find::state(p, &a.line);
+    find::state(p, a);
     if a.how.is_some() {
         p.field(
             "pairing",

@@ -53,7 +53,8 @@ pub struct RowJson {
     pub claimed_at: Option<String>,
     pub age_s: Option<f64>,
     pub args_hash: Option<String>,
-    pub effects: usize,
+    /// `None`: this ledger can't show effects, or not all of them.
+    pub effects: Option<u64>,
     pub label: String,
     pub result: Option<Box<RawValue>>,
     pub verdict: Vec<String>,
@@ -73,7 +74,7 @@ impl RowJson {
             claimed_at: l.row.claimed_at.map(Time::rfc3339),
             age_s: l.age_s(now).map(|s| (s * 1000.0).round() / 1000.0),
             args_hash: l.row.args_hash.clone(),
-            effects: l.row.effects.len(),
+            effects: l.effects,
             label: l.label.clone(),
             result: l.row.result.as_deref().and_then(raw_value),
             verdict: l.verdict_words(),
@@ -248,7 +249,7 @@ pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
             (Role::Strong, l.row.request_id.clone()),
             (Role::Text, truncate(&crate::text::visible(&l.label), 40, "…").into_owned()),
             (Role::Dim, l.age_s(now).map_or_else(|| "–".into(), span)),
-            (Role::Text, l.row.effects.len().to_string()),
+            (Role::Text, l.effects.map_or_else(|| "–".into(), |n| n.to_string())),
             (role_of_verdict, words.join(", ")),
         ]);
     }

@@ -193,7 +193,9 @@ fn not_known(facts: &Facts) -> String {
         LedgerView::Read(_) => "check the request_id, the ledger and how long it keeps rows: no row proves \
                                 nothing about an old request_id"
             .into(),
-        LedgerView::Unreadable(why) => format!("the ledger can't be read now ({why}): read it again"),
+        LedgerView::Unreadable(why) => {
+            format!("the ledger can't be read now ({why}): that nothing is seen of it proves nothing")
+        }
         LedgerView::None => "check the request_id, or attach the ledger that could know it".into(),
     }
 }

@@ -77,6 +77,11 @@ impl Paired {
         paired
     }
 
+    /// Nothing can be compared, and why.
+    pub fn in_doubt(why: String) -> Paired {
+        Paired { doubt: Some(why), ..Paired::default() }
+    }
+
     /// The word for it.
     pub fn pairing(&self) -> Pairing {
         if !self.denied.is_empty() {

@@ -34,7 +34,7 @@ fn typed(what: &str, value: &Value, shape: &str) {
 }
 
 const ROW: &str = "request_id: str; state: str; strength: str; stored_status: str; why: str; owner: str?; claimed_at: str?; \
-                   age_s: num?; args_hash: str?; effects: int; result: any?; verdict: strs; next: str";
+                   age_s: num?; args_hash: str?; effects: int?; result: any?; verdict: strs; next: str";
 const WITNESS: &str = "exit: obj?; stderr: strs; noise: strs; protocol: str?";
 const CALL: &str = "schema: str; tool: str; args: obj?; outcome: str; why: str; answer_status: str?; sent: int; rounds: int; \
                     result: any?; error: obj?; exit: obj?; stderr: strs; noise: strs; protocol: str?; elapsed_ms: int";
