@@ -147,8 +147,9 @@ impl Paired {
     /// was sent, and was not there.
     pub fn own_call(&mut self, call: &Call, row: &Row, absent_before: bool) {
         if claimed_by(row, call) || (absent_before && made(row, call)) {
+            let did = if absent_before { "made" } else { "claimed" };
             self.proven =
-                Some(format!("a call of ours made the row of {} in this ledger", row.request_id));
+                Some(format!("a call of ours {did} the row of {} in this ledger", row.request_id));
             // Whatever it denied of this request before; what it denies of others still stands.
             self.denied.remove(&row.request_id);
         }
@@ -188,7 +189,12 @@ fn made(row: &Row, call: &Call) -> bool {
 /// Both have a result and they are not the same JSON.
 fn results_differ(row: &Row, look: &LookUp) -> bool {
     let both = row.result.as_ref().zip(look.result.as_ref());
-    both.is_some_and(|(stored, said)| differ(stored, said) == Some(true))
+    both.is_some_and(|(stored, said)| {
+        // Some servers hand out the stored text as it is, as one JSON string.
+        let text = crate::json::raw::as_str(said);
+        let same = text.is_some_and(|t| t == *stored || differ(stored, &t) == Some(false));
+        !same && differ(stored, said) == Some(true)
+    })
 }
 
 /// Whether two results differ, but for the remark that one is replayed; `None` where one is not JSON.
@@ -258,6 +264,17 @@ mod tests {
             let r = row("r", stored, "A", 1.0);
             assert_eq!(after(&[(&look("r", said, 50.0), Some(&r))]), want, "{stored} {said}");
         }
+    }
+
+    #[test]
+    fn a_result_that_is_the_stored_text_as_a_string_is_the_same_result() {
+        let stored = r#"{"ticket_id": "T-1"}"#;
+        let r = Row { result: Some(stored.into()), ..row("r", "done", "A", 1.0) };
+        let said = |result: String| LookUp { result: Some(result), ..look("r", "done", 50.0) };
+        let as_text = said(crate::json::raw::quote(stored));
+        assert_eq!(after(&[(&as_text, Some(&r))]), Pairing::Consistent);
+        let other = said(crate::json::raw::quote(r#"{"ticket_id": "T-2"}"#));
+        assert_eq!(after(&[(&other, Some(&r))]), Pairing::Unproven);
     }
 
     #[test]
