@@ -5,7 +5,9 @@ use super::connect::{check_request_id, open, settings};
 use super::failure::ErrorJson;
 use super::interrupt::{Interrupt, watched};
 use super::json::{document, raw_value};
-use super::open::{ledger_error, ledger_remarks, open_ledger, readable, remarks_plain, state_role, verdict_role};
+use super::open::{
+    ledger_error, ledger_remarks, open_ledger, readable, remarks_plain, state_role, verdict_role,
+};
 use super::plain::{Plain, Role, print_raw};
 use super::report::{Done, Witness, clip};
 use super::rows::RowJson;

@@ -96,7 +96,7 @@ fn by_the_server(facts: &Facts) -> (State, Strength, String) {
             "the server says so; no ledger is attached".into(),
         ),
         (None, Some(AnswerStatus::Done)) => {
-            (State::Done, says, "the server answered that it is done; no ledger is attached".into())
+            (State::Done, says, "it was answered without an error; no ledger is attached".into())
         }
         (None, Some(AnswerStatus::InProgress)) => (
             State::Running,

@@ -105,7 +105,10 @@ fn a_locked_or_damaged_ledger() {
 /// A copy of the night, with everything in the one file; `damage` gets its bytes.
 fn spoilt_night(dir: &Path, damage: impl FnOnce(&mut Vec<u8>)) -> std::path::PathBuf {
     let path = night(dir);
-    rusqlite::Connection::open(&path).unwrap().query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())).unwrap();
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
+        .unwrap();
     let mut bytes = fs::read(&path).unwrap();
     damage(&mut bytes);
     fs::write(&path, bytes).unwrap();
@@ -163,7 +166,11 @@ fn a_row_that_a_damaged_file_lost_is_not_missing() {
     let size = 4096;
     let mut bytes = fs::read(&path).unwrap();
     // The leaves of the table hold the long results; the first of them is lost.
-    let leaf = (1..last as usize).find(|p| bytes[p * size] == 13 && bytes[p * size..][..size].windows(4).any(|w| w == b"xxxx")).unwrap();
+    let leaf = (1..last as usize)
+        .find(|p| {
+            bytes[p * size] == 13 && bytes[p * size..][..size].windows(4).any(|w| w == b"xxxx")
+        })
+        .unwrap();
     let text = String::from_utf8_lossy(&bytes[leaf * size..][..size]).into_owned();
     let lost = &text[text.find("r-").unwrap()..][..5];
     bytes[leaf * size..][..size].fill(0xff);
