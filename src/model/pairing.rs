@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(p.pairing(), Pairing::Unproven, "claimed before it was sent");
         p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 10.0), false);
         assert_eq!(p.pairing(), Pairing::Proven);
-        assert!(p.why().contains("made the row of r"), "{}", p.why());
+        assert!(p.why().contains("claimed the row of r"), "{}", p.why());
         // A denial of the same request is answered by that; one of another request is not.
         for (id, want) in [("r", Pairing::Proven), ("x", Pairing::Contradicted)] {
             let mut p = Paired::default();
