@@ -10,6 +10,7 @@ mod headers;
 mod http;
 mod mcp;
 mod pending;
+mod sessions;
 mod stdio;
 mod stop;
 mod store;

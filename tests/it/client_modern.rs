@@ -215,6 +215,28 @@ async fn a_task_is_looked_at_until_it_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_the_server_will_not_tell_of_is_left_open_after_a_few_looks() {
+    let fake = modern(TOOLS, |method, request, out, _| {
+        match method {
+            "tools/call" => result(
+                request,
+                out,
+                r#"{"resultType":"task","taskId":"t-1","status":"working","pollIntervalMs":10}"#,
+            ),
+            "tasks/get" => json(out, "403 Forbidden", "no"),
+            _ => return false,
+        }
+        true
+    });
+    let client = client(&fake, Settings::default()).await;
+    let s = call(&client, "{}").await.settled.unwrap();
+    assert_eq!((s.outcome, s.answer_status), (Outcome::Ok, Some(AnswerStatus::InProgress)));
+    assert!(s.why.contains("refused 6 times in a row") && s.why.contains("403"), "{}", s.why);
+    client.close().await;
+    assert_eq!((fake.count("tasks/get"), fake.calls.load(Ordering::SeqCst)), (6, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_task_outlives_the_limit_of_its_call_and_is_cancelled_only_by_a_person() {
     let fake = modern(TOOLS, |method, request, out, _| {
         let task = |s: &str| {
