@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cli_bad_input;
+mod cli_batch;
 mod cli_gate;
 mod cli_hostile;
 mod cli_json;
 mod cli_main_job;
 mod cli_output;
+mod cli_server;
 mod cli_signals;
+mod cli_tools;
 mod cli_trace;
 mod client_era;
 mod client_flood;
@@ -20,14 +23,22 @@ mod client_task;
 mod interop;
 mod interop_sdk;
 mod keys;
+mod killtest_cli;
+mod lab_cli;
 mod ledger_live;
 mod ledger_read;
 mod model;
 mod pty_demo;
 mod pty_restore;
+mod record_http;
+mod record_stdio;
+mod record_witness;
+mod replay_mock;
+mod sample_sessions;
 mod screens;
 mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
 mod support;
+mod teach_pty;
 mod verify_cli;
