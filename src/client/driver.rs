@@ -23,6 +23,8 @@ pub(super) enum Command {
     Call { tool: String, args: String, limit_s: f64, extends: bool, reply: oneshot::Sender<CallId> },
     /// Send another request; `reply` gets its raw result or words.
     Request { method: String, params: String, reply: oneshot::Sender<Result<String, String>> },
+    /// Send a notification; `reply` gets the word once it has left, and is dropped when it can't.
+    Notify { method: String, params: String, reply: oneshot::Sender<()> },
     /// Give a call up. `note` is what the journal says; with [`Note::StoppedWaiting`] the server is not told.
     GiveUp { call: CallId, note: Note },
     /// Read the tools again.
@@ -277,6 +279,19 @@ impl Driver {
                 reply.send(call).ok();
             }
             Command::Request { method, params, reply } => self.request(method, params, reply),
+            Command::Notify { method, params, reply } => {
+                if let Some(conn) =
+                    self.conn.as_ref().filter(|c| c.protocol().is_some() && !c.is_over())
+                {
+                    let delivered =
+                        conn.notify(&method, Some(&params), crate::journal::event::Purpose::Asked);
+                    tokio::spawn(async move {
+                        if delivered.await.is_ok() {
+                            reply.send(()).ok();
+                        }
+                    });
+                }
+            }
             Command::GiveUp { call, note } => self.give_up(call, note),
             Command::ListTools(reply) => self.list_tools(Some(reply)),
             Command::Reconnect => {

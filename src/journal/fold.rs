@@ -81,6 +81,8 @@ pub struct Session {
     pub(super) exchanges: HashMap<u64, Exchange>,
     pub(super) waiting: HashMap<(u32, Id), Asked>,
     pub(super) by_id: HashMap<(u32, Id), CallId>,
+    /// Which call a later round belongs to, by the event that sent it.
+    rounds: HashMap<u64, CallId>,
 }
 
 impl Session {
@@ -123,7 +125,10 @@ impl Session {
         match &event.kind {
             Kind::Opened { transport } => self.open(event, transport),
             Kind::Sent { raw, exchange, purpose } => self.sent(event, raw, *exchange, *purpose),
-            Kind::NotWritten { sent, why, left } => ends::not_written(self, at, *sent, why, *left),
+            Kind::NotWritten { sent, why, left } => {
+                let call = self.rounds.get(sent).copied().unwrap_or(*sent);
+                ends::not_written(self, at, call, why, *left);
+            }
             Kind::Received { raw, exchange } => self.received(event, raw, *exchange),
             Kind::Noise { raw, cut } => {
                 if let Some(g) = self.generation_mut(event.generation) {
@@ -240,6 +245,7 @@ impl Session {
         let mut call = None;
         let asked = match (method.as_str(), of) {
             ("tools/call", Some(of)) => {
+                self.rounds.insert(event.seq, of);
                 if let Some(c) = self.calls.get_mut(&of) {
                     c.rounds += 1;
                     c.rpc_id = id.clone();

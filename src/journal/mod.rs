@@ -11,6 +11,8 @@ mod ends;
 pub mod event;
 pub(crate) mod exchange;
 pub mod fold;
+#[cfg(test)]
+mod fold_tests;
 pub mod generation;
 pub mod live;
 pub mod log;

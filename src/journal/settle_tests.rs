@@ -211,6 +211,13 @@ fn input_rounds_keep_the_call_pending_until_somebody_leaves_it_open() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
     t.received(2.0, wants, None);
+    let sent = t.sent(3.0, again, None, Purpose::FollowUp { call });
+    t.at(4.0, Kind::NotWritten { sent, why: "never sent: it has ended".into(), left: false });
+    let (word, _, why) = t.said();
+    assert!(word == "unknown" && why.starts_with("round 2 was never sent"), "{why}");
+    let mut t = Tape::over_stdio();
+    let call = t.call(1.0, None);
+    t.received(2.0, wants, None);
     t.at(
         3.0,
         Kind::Note(Note::LeftOpen { call, why: "nobody here answers such questions".into() }),

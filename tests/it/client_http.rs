@@ -303,3 +303,18 @@ async fn a_call_in_flight_when_redial_leaves_is_unknown() {
     assert_eq!(s.outcome, Outcome::Unknown);
     assert!(s.why.contains("redial was closed"), "{}", s.why);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_origin_is_shown_and_never_gets_a_request() {
+    let other = FakeHttp::start(|request, stream, _| ok(request, stream, "stolen"));
+    let to = other.url();
+    let fake = FakeHttp::start(move |_, stream, _| {
+        answer(stream, "307 Temporary Redirect", &format!("location: {to}"), b"");
+    });
+    let (client, call) = one_call(&fake, 20.0).await;
+    let s = call.settled.unwrap();
+    assert_eq!((s.outcome, call.sent), (Outcome::Unknown, 1));
+    assert!(s.why.contains(&other.url()) && s.why.contains("not followed"), "{}", s.why);
+    assert!(other.seen.lock().unwrap().is_empty(), "neither the call nor its headers");
+    client.close().await;
+}
