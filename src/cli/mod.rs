@@ -88,11 +88,11 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
-        Some(Command::Batch(a)) => batch::run(a).await,
-        Some(Command::Verify(a)) => interrupt::reading(verify::run(a)).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,
         Some(Command::Teach(a)) => teach::run(a).await,
+        Some(Command::Batch(a)) => batch::run(a).await,
+        Some(Command::Verify(a)) => interrupt::reading(verify::run(a)).await,
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),

@@ -46,7 +46,10 @@ impl Session {
 
     fn notification(&mut self, event: &Event, method: &str, params: &str) {
         match method {
-            "notifications/tools/list_changed" => self.tools_stale = true,
+            "notifications/tools/list_changed" => {
+                self.tools_stale = true;
+                self.tools_changed = event.seq;
+            }
             "notifications/progress" => {
                 let token = raw::get(params, "progressToken").map(Id::from_raw);
                 let call = token.and_then(|t| self.by_id.get(&(event.generation, t)));
@@ -79,7 +82,7 @@ impl Session {
             && x.status.is_some_and(|s| !(200..300).contains(&s))
         {
             if let Some(call) = x.call {
-                ends::refusing_body(self, event.at, call, x, &answer, frame);
+                ends::refusing_body(self, event.at, call, x, (id.as_ref(), &answer), frame);
             } else if let Some(id) = &x.rpc_id {
                 self.waiting.remove(&(event.generation, id.clone()));
             }
@@ -126,8 +129,9 @@ impl Session {
                 self.capabilities = raw::get(result, "capabilities").map(|c| Text::part(frame, c));
             }
             Asked::Tools { first } => {
-                if first {
+                if let Some(asked) = first {
                     self.tools = ToolList::default();
+                    self.tools_asked = asked;
                 }
                 let mirrored = self.protocol.as_deref() == Some(MODERN)
                     && self.generation_n(event.generation).is_some_and(|g| g.is_http());
@@ -137,7 +141,8 @@ impl Session {
                 };
                 self.tools.add_page_checked(result, check);
                 self.tools_generation = event.generation;
-                self.tools_stale = false;
+                // A list that was asked for before the change may be the one from before it.
+                self.tools_stale = self.tools_asked < self.tools_changed;
                 self.tools.complete =
                     raw::get_str(result, "nextCursor").is_none_or(|c| c.is_empty());
             }

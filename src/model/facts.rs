@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
     pub fn server_word(&self, request_id: &str) -> Option<ServerWord> {
         let s = self.session?;
         let look: LookUp = lookup::newest(s, self.look_up, request_id)?;
-        let ended = s.generation_n(look.generation).is_some_and(|g| g.ended.is_some());
+        let ended = s.generation_n(look.generation).and_then(Observed::of).is_some();
         look.word().filter(|w| !(ended && w.status == "running"))
     }
 
