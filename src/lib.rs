@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod journal;
 pub mod json;
 pub mod judge;
+pub mod lab;
 pub mod ledger;
 pub mod model;
 pub mod record;

@@ -41,6 +41,12 @@ pub enum Command {
     Call(CallArgs),
     /// Count requests and effects: did each happen exactly once?
     Verify(VerifyArgs),
+    /// Kill a server in the middle of its work, many times, and count effects
+    Killtest(KilltestArgs),
+    /// Run the articles' claims for real and count
+    Lab(LabArgs),
+    /// Lessons on a terminal: make it happen, say what you expect, count
+    Teach(TeachArgs),
     /// Run a built-in server
     Serve(ServeArgs),
     /// Sit in front of a server and write everything down
@@ -145,7 +151,8 @@ fn header(text: &str) -> Result<(String, String)> {
     // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
-    match text.split_once(':').map(|(k, v)| (k.trim(), v.trim())) {
+    let blank = [' ', '\t'];
+    match text.split_once(':').map(|(k, v)| (k.trim_matches(blank), v.trim_matches(blank))) {
         Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
             Ok((k.to_owned(), v.to_owned()))
         }
@@ -235,7 +242,8 @@ pub struct RowsArgs {
 /// `redial find`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only.
+    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only. The state is
+the ledger's (no row: unknown); without a ledger it is the server's own word.
 
 Exit status: 0 known · 1 server and ledger contradict each other, or nobody knows it · 4 the look-up got no answer ·
 5 the endpoint never became ready · 6 the ledger can't be read
@@ -374,12 +382,102 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
+/// `redial killtest`.
+#[derive(Debug, Args)]
+pub struct KilltestArgs {
+    /// How many times
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub trials: u32,
+    /// The same seed kills at the same moments
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Where: before-claim, during-work, before-commit, after-commit (the built-in server), or random
+    #[arg(long, value_name = "POINT", default_value = "random", value_parser = ["before-claim", "during-work", "before-commit", "after-commit", "random"])]
+    pub at: String,
+    /// The tool: create_ticket has a request_id, charge has none and shows what that means
+    #[arg(long, value_name = "T")]
+    pub tool: Option<String>,
+    /// Where recordings of trials that were not exactly once are kept
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// The ledger that the server writes and effects are counted in; needed for any server but the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Where the server listens, if it speaks HTTP; it is started with --start
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub http: Option<String>,
+    /// How the server of --http is started, e.g. "python server.py" (no shell; NAME=VALUE first for the environment)
+    #[arg(long, value_name = "COMMAND")]
+    pub start: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first
+    #[arg(long, value_enum, default_value = "auto")]
+    pub era: EraArg,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// A server to start on stdio and kill, after `--`; none: the built-in one
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `redial lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+impl LabArgs {
+    /// Asked for JSON.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            LabCommand::List { json } | LabCommand::Run { json, .. } => *json,
+        }
+    }
+}
+
+/// `redial lab list|run`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// The scenarios, and how the clients in them repeat
+    List {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Play one scenario, or all
+    Run {
+        /// The scenario's name, or all
+        name: String,
+        /// One protocol era only; auto plays both where both make sense
+        #[arg(long, value_enum, default_value = "auto")]
+        era: EraArg,
+        /// Keep a recording of each run here
+        #[arg(long, value_name = "DIR")]
+        keep: Option<PathBuf>,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `redial teach`.
+#[derive(Debug, Args)]
+pub struct TeachArgs {
+    /// The lesson to begin with; none opens the menu
+    pub lesson: Option<String>,
+}
+
 /// `redial serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Which server
     #[command(subcommand)]
     pub server: ServerCommand,
+    /// End when the process that started it ends (Linux)
+    #[arg(long, hide = true)]
+    pub die_with_parent: bool,
 }
 
 /// The built-in servers.
@@ -402,6 +500,9 @@ pub enum ServerCommand {
         /// The work of a ticket with this title raises an error
         #[arg(long, value_name = "TITLE", hide = true)]
         fail_title: Option<String>,
+        /// What is to go wrong: kill:POINT, once:FILE, exit:N, drop-answer, lose-session:STATUS, busy:STATUS*N, rpc-error
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
     /// A server whose tool can't be repeated safely
     Charge {
@@ -414,7 +515,13 @@ pub enum ServerCommand {
         /// How long a charge sleeps after its effect, in seconds
         #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
         work_seconds: f64,
+        /// What is to go wrong; see `tickets`
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
+    /// Handles that live in the process, for the lab
+    #[command(hide = true)]
+    Baskets,
 }
 
 #[cfg(test)]

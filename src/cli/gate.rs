@@ -46,11 +46,12 @@ pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
     if !at_terminal {
         return Answer::Stop(stopped(d));
     }
+    if d.ask == Ask::Preview {
+        // An Enter that was pressed before the question is there is no answer to it.
+        tcflush(std::io::stdin(), QueueSelector::IFlush).ok();
+    }
     show(p, run);
-    let said = tokio::task::spawn_blocking({
-        let ask = d.ask;
-        move || answer(ask)
-    });
+    let said = tokio::task::spawn_blocking(answer);
     let said = tokio::select! {
         said = said => said.unwrap_or_default(),
         name = run.interrupt.first() => {
@@ -96,13 +97,8 @@ fn show(p: &Prepared, run: &Run<'_>) {
 }
 
 /// One line from stdin; `None` at its end.
-fn answer(ask: Ask) -> Option<String> {
-    let stdin = std::io::stdin();
-    if ask == Ask::Preview {
-        // An Enter that was pressed before the question was there is no answer to it.
-        tcflush(&stdin, QueueSelector::IFlush).ok();
-    }
+fn answer() -> Option<String> {
     let mut line = String::new();
-    let read = stdin.lock().read_line(&mut line).unwrap_or(0);
+    let read = std::io::stdin().lock().read_line(&mut line).unwrap_or(0);
     (read > 0).then(|| line.trim().to_owned())
 }

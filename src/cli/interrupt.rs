@@ -18,6 +18,9 @@ use tokio::sync::watch;
 /// How long the report of an interrupted call may take: the bounded end of a child, and one read of the ledger.
 const REPORT: Duration = Duration::from_secs(15);
 
+/// How long a question that is open gets to end with No.
+const QUESTION: Duration = Duration::from_millis(500);
+
 /// The signals that came so far.
 #[derive(Debug, Clone)]
 pub struct Interrupt(watch::Receiver<Seen>);
@@ -89,7 +92,12 @@ pub async fn watched(
         done = &mut work => Some(done),
         _ = interrupt.first() => {
             let nothing_yet = client.journal().read(|s| s.calls.is_empty());
-            if nothing_yet { None } else { give_up(client, interrupt, work.as_mut()).await }
+            if nothing_yet {
+                // The gate's question may be open: it says No by itself.
+                tokio::time::timeout(QUESTION, work.as_mut()).await.ok()
+            } else {
+                give_up(client, interrupt, work.as_mut()).await
+            }
         }
     };
     let done = match done {

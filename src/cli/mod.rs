@@ -11,6 +11,8 @@ mod find;
 mod gate;
 mod interrupt;
 pub mod json;
+mod killtest;
+mod lab;
 mod mock;
 mod open;
 pub mod plain;
@@ -22,6 +24,7 @@ mod report;
 mod rows;
 mod serve;
 mod show;
+mod teach;
 mod tools;
 mod verify;
 
@@ -82,6 +85,9 @@ async fn run(command: Option<Command>) -> Done {
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
         Some(Command::Verify(a)) => verify::run(a).await,
+        Some(Command::Killtest(a)) => killtest::run(a).await,
+        Some(Command::Lab(a)) => lab::run(a).await,
+        Some(Command::Teach(a)) => teach::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),

@@ -148,7 +148,10 @@ impl Driver {
             return;
         };
         match (&conn.transport, exchange) {
-            (Transport::Http(target), Some(x)) if conn.is_modern() => target.abort(&conn, x),
+            (Transport::Http(target), Some(x)) if conn.is_modern() => {
+                // In this revision that is the cancellation, so no late answer can come any more.
+                target.abort(&conn, x);
+            }
             _ => {
                 let id = rpc_id.to_json();
                 let params = format!(r#"{{"requestId":{id},"reason":{}}}"#, raw::quote(&reason));

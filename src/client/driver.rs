@@ -9,7 +9,7 @@ use super::handshake::{self, Failure, Plan};
 use super::offer::Offer;
 use super::opening::{self, Events, misfit, newest_stderr};
 use super::recover::Recovery;
-use super::{Endpoint, Settings, duration, http, stdio, subscribe};
+use super::{Endpoint, Settings, duration, listening, stdio};
 use crate::journal::event::Note;
 use crate::journal::{CallId, Journal, Kind, LinkState};
 use std::sync::Arc;
@@ -46,6 +46,9 @@ pub(super) enum LinkEvent {
     ToolsChanged { generation: u32 },
 }
 
+/// How a handshake ended; with the task that listens from there on, where there is one.
+type Shaken = Result<Option<JoinHandle<()>>, Failure>;
+
 pub(super) struct Driver {
     pub endpoint: Endpoint,
     pub settings: Settings,
@@ -56,7 +59,7 @@ pub(super) struct Driver {
     pub conn: Option<Arc<Conn>>,
     pub generation: u32,
     pub known_modern: Option<bool>,
-    pub handshake: Option<JoinHandle<Result<(), Failure>>>,
+    pub handshake: Option<JoinHandle<Shaken>>,
     pub listener: Option<JoinHandle<()>>,
     /// Older generations on their way out.
     pub retiring: JoinSet<()>,
@@ -168,6 +171,7 @@ impl Driver {
             probe_limit: duration(self.settings.probe_limit_s),
             start_limit: duration(limit_s),
         };
+        let listen = self.settings.listen;
         self.handshake = Some(tokio::spawn(async move {
             let patience = plan.probe_limit + Duration::from_secs(1);
             tokio::select! {
@@ -175,7 +179,8 @@ impl Driver {
                     Err(Failure::Final(format!("no handshake within {limit_s} s{}", newest_stderr(&conn))))
                 }),
                 why = misfit(&conn, patience) => Err(Failure::Final(why)),
-            }
+            }?;
+            Ok(if listen { listening::start(&conn).await } else { None })
         }));
     }
 
@@ -196,11 +201,14 @@ impl Driver {
         Ok(conn)
     }
 
-    async fn handshake_done(&mut self, done: Result<(), Failure>) {
+    async fn handshake_done(&mut self, done: Shaken) {
         let Some(conn) = self.conn.clone() else { return };
         let auto = self.settings.era == super::Era::Auto && self.known_modern.is_none();
         match done {
-            Ok(()) => self.ready(conn),
+            Ok(listener) => {
+                self.listener = listener;
+                self.ready(conn);
+            }
             Err(Failure::Ended { why, probed: true }) if auto => {
                 // Some servers end at a method they don't know (field log, row 92): not a crash, a fresh process.
                 self.without_probe(format!("the server ended at the probe ({why})"));
@@ -226,17 +234,6 @@ impl Driver {
         let version = conn.protocol().map(|p| p.version.clone()).unwrap_or_default();
         self.state(LinkState::Ready, format!("protocol {version}"));
         self.live.send_replace(Some(conn.clone()));
-        if !self.settings.listen {
-            return;
-        }
-        if conn.is_modern() {
-            // Only what the server says it has is asked for.
-            if self.journal.read(|s| s.declares(&["tools", "listChanged"])) {
-                self.listener = Some(tokio::spawn(subscribe::run(conn)));
-            }
-        } else if conn.is_http() {
-            self.listener = Some(tokio::spawn(http::listen::run(conn)));
-        }
     }
 
     /// A fresh process that is not probed.

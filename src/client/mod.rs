@@ -3,7 +3,7 @@
 //! sends a frame that no person, script or handshake asked for.
 //!
 //! `driver` owns the link and its state, `recover` what follows an end, `calls` what is asked for; `stdio` and `http`
-//! are the transports behind `conn`; `handshake` finds the era; `follow` does rounds and tasks; `offer` is what we
+//! are the transports behind `conn` (`incoming` is its other direction); `handshake` finds the era; `follow` does rounds and tasks; `offer` is what we
 //! answer when the server asks; `backoff` is when to try again. Every step is a journal event before it is done.
 
 mod backoff;
@@ -13,13 +13,14 @@ mod driver;
 mod follow;
 mod handshake;
 pub(crate) mod http;
+mod incoming;
+mod listening;
 mod modern;
 mod offer;
 mod opening;
 mod reading;
 mod recover;
 mod stdio;
-mod subscribe;
 
 use crate::error::{Error, Result};
 use crate::journal::event::Note;
@@ -176,7 +177,7 @@ impl Client {
                     Endpoint::Http { url, .. } => Error::endpoint(format!("{url}: {why}")),
                     Endpoint::Stdio { .. } => Error::endpoint(why.clone()),
                 };
-                match handshake::hint(&why, &self.endpoint) {
+                match opening::hint(&why, &self.endpoint) {
                     Some(hint) => error.hint(hint),
                     None => error,
                 }

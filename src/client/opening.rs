@@ -107,6 +107,36 @@ pub(super) fn newest_stderr(conn: &Conn) -> String {
     line.map(|l| format!("; its newest stderr line: {l}")).unwrap_or_default()
 }
 
+/// What a person can do about an endpoint that never became ready.
+pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
+    let why = why.to_ascii_lowercase();
+    if why.contains("--http") {
+        return None; // It says so itself.
+    }
+    Some(match endpoint {
+        Endpoint::Http { .. } if why.contains("refused") && !why.contains("refused initialize") => {
+            "is the server running, and is the port right? `--http` wants the whole URL, path included (often /mcp)".into()
+        }
+        Endpoint::Http { .. } if why.contains("http 401") || why.contains("http 403") => {
+            "give credentials with --header 'Authorization: Bearer …'".into()
+        }
+        Endpoint::Http { .. } if why.contains("http 404") => {
+            "check the path of the URL (often /mcp)".into()
+        }
+        Endpoint::Stdio { command, .. } if why.contains("no such command") => {
+            let path = std::env::var("PATH").unwrap_or_default();
+            format!("looked for {:?} in PATH={path}", command.first().map_or("", String::as_str))
+        }
+        Endpoint::Stdio { .. } if why.contains("ended") => {
+            "run the command by itself to see why it ends; its last stderr lines are above".into()
+        }
+        Endpoint::Stdio { .. } if why.contains("no handshake within") => {
+            "a slow start may need a longer --start-timeout".into()
+        }
+        _ => return None,
+    })
+}
+
 /// A session id short enough for a line.
 pub(super) fn shorten(id: &str) -> String {
     let mut chars = id.chars();

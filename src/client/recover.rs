@@ -206,6 +206,11 @@ impl Driver {
                         .is_none_or(|s| s.outcome == crate::journal::Outcome::Unknown)
             })
         });
+        if let Some(conn) = &self.conn
+            && let Transport::Http(target) = &conn.transport
+        {
+            target.abort_all(conn);
+        }
         self.end_conn(if busy { GRACE_BUSY } else { GRACE_IDLE }).await;
         // Bounded by their own grace.
         while self.retiring.join_next().await.is_some() {}

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
@@ -27,6 +28,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// The writing end of a child, and the levers to end it.
 pub(super) struct Pipe {
     queue: mpsc::UnboundedSender<(u64, Bytes)>,
+    queued: Arc<AtomicUsize>,
     close_stdin: watch::Sender<bool>,
     group: Option<Pid>,
     exited: watch::Receiver<bool>,
@@ -36,6 +38,7 @@ pub(super) struct Pipe {
 pub(super) struct Started {
     child: Child,
     queue: mpsc::UnboundedReceiver<(u64, Bytes)>,
+    queued: Arc<AtomicUsize>,
     close_stdin: watch::Receiver<bool>,
     exited: watch::Sender<bool>,
     /// Its process id.
@@ -71,15 +74,18 @@ pub(super) fn start(
     let (close_stdin, closing) = watch::channel(false);
     let (exited_tx, exited) = watch::channel(false);
     let group = pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw);
-    let pipe = Pipe { queue, close_stdin, group, exited };
-    Ok((pipe, Started { child, queue: inbox, close_stdin: closing, exited: exited_tx, pid }))
+    let queued: Arc<AtomicUsize> = Arc::default();
+    let pipe = Pipe { queue, queued: queued.clone(), close_stdin, group, exited };
+    let started =
+        Started { child, queue: inbox, queued, close_stdin: closing, exited: exited_tx, pid };
+    Ok((pipe, started))
 }
 
 /// Runs a started child's pipes until it ends.
 pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
-    let Started { mut child, queue, close_stdin, exited, .. } = started;
+    let Started { mut child, queue, queued, close_stdin, exited, .. } = started;
     if let Some(stdin) = child.stdin.take() {
-        tokio::spawn(write_all(conn.clone(), stdin, queue, close_stdin));
+        tokio::spawn(write_all(conn.clone(), stdin, (queue, queued), close_stdin));
     }
     let stdout = child.stdout.take().map(|pipe| tokio::spawn(read_stdout(conn.clone(), pipe)));
     let stderr = child.stderr.take().map(|pipe| tokio::spawn(read_stderr(conn.clone(), pipe)));
@@ -89,10 +95,16 @@ pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
 impl Pipe {
     /// Queues one frame; the writer adds the newline. After the process's end it is known not to leave.
     pub fn write(&self, conn: &Conn, seq: u64, raw: Bytes) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
         if conn.is_over() || self.queue.send((seq, raw)).is_err() {
             let why = "never sent: the server process has ended".to_owned();
             conn.log(Kind::NotWritten { sent: seq, why, left: false });
         }
+    }
+
+    /// Frames that wait for the pipe: a server that doesn't read its stdin lets them grow.
+    pub fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
     }
 
     /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits `grace`.
@@ -124,7 +136,7 @@ impl Pipe {
 async fn write_all(
     conn: Arc<Conn>,
     mut stdin: ChildStdin,
-    mut queue: mpsc::UnboundedReceiver<(u64, Bytes)>,
+    (mut queue, queued): (mpsc::UnboundedReceiver<(u64, Bytes)>, Arc<AtomicUsize>),
     mut closing: watch::Receiver<bool>,
 ) {
     loop {
@@ -133,6 +145,7 @@ async fn write_all(
             next = queue.recv() => match next { Some(n) => n, None => return },
             _ = closing.wait_for(|c| *c) => break,
         };
+        queued.fetch_sub(1, Ordering::Relaxed);
         if let Err((written, e)) = write_line(&mut stdin, &raw).await {
             let what = if conn.is_over() {
                 "the server process has ended"

@@ -7,7 +7,7 @@ use super::fold::{Asked, Misfit, ServerInfo, Session};
 use super::live::Progress;
 use super::text::Text;
 use super::tools::{Tool, ToolList};
-use super::{refusal, settle, task};
+use super::{ends, refusal, settle, task};
 use crate::json::raw;
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
@@ -79,7 +79,7 @@ impl Session {
             && x.status.is_some_and(|s| !(200..300).contains(&s))
         {
             if let Some(call) = x.call {
-                settle::refusing_body(self, event.at, call, x, &answer, frame);
+                ends::refusing_body(self, event.at, call, x, &answer, frame);
             } else if let Some(id) = &x.rpc_id {
                 self.waiting.remove(&(event.generation, id.clone()));
             }
@@ -96,6 +96,12 @@ impl Session {
         }
         let key = (event.generation, id.clone());
         if let Some(call) = self.by_id.get(&key).copied() {
+            if let Some(c) = self.calls.get_mut(&call).filter(|c| c.rpc_id != id) {
+                // An earlier round was answered already, which is why there is a later one.
+                c.extra_answers += 1;
+                let text = format!("a second answer to an earlier round of call {} ({id})", c.tool);
+                return self.note(event.at, text);
+            }
             return settle::answered(self, event.at, call, &answer, frame);
         }
         match self.waiting.remove(&key) {

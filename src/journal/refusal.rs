@@ -18,9 +18,45 @@ pub(super) fn refusal_words(status: u16, x: &Exchange) -> String {
         _ => format!("HTTP {status}"),
     };
     if let Some(w) = &x.www_authenticate {
-        words.push_str(&format!(" ({w})"));
+        words.push_str(&format!(" ({})", auth_words(w)));
     }
     words
+}
+
+/// A `WWW-Authenticate` header in words (RFC 9110, section 11.6.1; RFC 6750, section 3): what is wrong, what is
+/// needed, where to look. A header of another form is given as it is.
+pub fn auth_words(header: &str) -> String {
+    let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
+    let value = |key: &str| {
+        let at = rest.match_indices(key).find(|(i, _)| {
+            let before = rest[..*i].chars().next_back();
+            before.is_none_or(|c| c == ',' || c.is_whitespace())
+                && rest[i + key.len()..].starts_with('=')
+        })?;
+        let text = rest.get(at.0 + key.len() + 1..)?;
+        let text = match text.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next(),
+            None => text.split(',').next(),
+        };
+        text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty())
+    };
+    let error = value("error").map(|e| match e.as_str() {
+        "insufficient_scope" => {
+            "insufficient_scope: the token is good, but not for this".to_owned()
+        }
+        "invalid_token" => "invalid_token: expired, revoked or not for this server".to_owned(),
+        _ => e,
+    });
+    let parts: Vec<String> = [
+        error,
+        value("error_description").map(|d| format!("it says: {d}")),
+        value("scope").map(|s| format!("needs the scope {s}")),
+        value("resource_metadata").map(|m| format!("see {m}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() { first_line(header) } else { format!("{scheme}, {}", parts.join(", ")) }
 }
 
 /// Whether an HTTP answer says that the session is gone (protocol.md, section 9). A 404 with -32601 is an
@@ -127,6 +163,10 @@ mod tests {
         for (status, code, text, sent, lost) in rows {
             assert_eq!(is_session_lost(status, code, text, sent), lost, "{status} {code:?} {text}");
         }
+        let bearer = r#"Bearer error="insufficient_scope", scope="files:write x", error_description="no, thanks""#;
+        let want = "Bearer, insufficient_scope: the token is good, but not for this, it says: no, thanks, needs the scope files:write x";
+        assert_eq!(auth_words(bearer), want);
+        assert_eq!(auth_words("Negotiate"), "Negotiate");
         assert!(wants_initialize(400, Some(-32600), "Bad Request: Missing session ID"));
         assert!(wants_initialize(400, Some(-32000), "Bad Request: Server not initialized"));
         assert!(!wants_initialize(400, Some(-32020), "session header mismatch"));

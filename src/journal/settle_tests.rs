@@ -211,6 +211,13 @@ fn input_rounds_keep_the_call_pending_until_somebody_leaves_it_open() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
     t.received(2.0, wants, None);
+    let sent = t.sent(3.0, again, None, Purpose::FollowUp { call });
+    t.at(4.0, Kind::NotWritten { sent, why: "never sent: it has ended".into(), left: false });
+    let (word, _, why) = t.said();
+    assert!(word == "unknown" && why.starts_with("round 2 was never sent"), "{why}");
+    let mut t = Tape::over_stdio();
+    let call = t.call(1.0, None);
+    t.received(2.0, wants, None);
     t.at(
         3.0,
         Kind::Note(Note::LeftOpen { call, why: "nobody here answers such questions".into() }),
@@ -318,4 +325,36 @@ fn a_big_answer_is_kept_once() {
     let result = t.it().settled.as_ref().unwrap().result.clone().unwrap();
     let range = frame.as_ptr() as usize..frame.as_ptr() as usize + frame.len();
     assert!(range.contains(&(result.as_ptr() as usize)));
+}
+
+#[test]
+fn old_big_results_are_let_go_and_said_to_be() {
+    let mut t = Tape::over_stdio();
+    let text = "x".repeat(1 << 20);
+    for id in 1..=5 {
+        let call = format!(r#"{{"id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#);
+        t.sent(1.0, &call, None, Purpose::Asked);
+        t.received(1.0, &format!(r#"{{"id":{id},"result":{{"content":[],"x":"{text}"}}}}"#), None);
+    }
+    super::settle::let_old_results_go(&mut t.session, crate::time::Time(0), 7 << 19);
+    let kept = |c: &&super::call::Call| c.settled.as_ref().unwrap().result.is_some();
+    assert_eq!(t.session.calls.values().filter(kept).count(), 3);
+    assert!(t.it().live.result_let_go.unwrap() > 1 << 20 && t.it().word() == "ok");
+    assert!(t.notes().contains("let go to bound memory"));
+}
+
+#[test]
+fn a_second_answer_to_an_earlier_round_does_not_settle_the_later_one() {
+    let wants = r#"{"id":7,"result":{"resultType":"input_required","requestState":"s"}}"#;
+    let mut t = Tape::over_stdio();
+    let call = t.call(1.0, None);
+    t.received(2.0, wants, None);
+    t.sent(
+        3.0,
+        r#"{"id":8,"method":"tools/call","params":{"name":"t"}}"#,
+        None,
+        Purpose::FollowUp { call },
+    );
+    t.received(4.0, OK, None);
+    assert!(t.it().is_pending() && t.notes().contains("an earlier round"));
 }

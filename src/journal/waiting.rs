@@ -1,6 +1,7 @@
 //! What a pending call waits for, in words, from journal facts alone. Pure: the caller says what time it is.
 
 use super::call::Call;
+use super::event::LinkState;
 use super::fold::Session;
 use super::live::{Progress, Task};
 use super::refusal::first_line;
@@ -69,6 +70,16 @@ pub fn waiting(call: &Call, session: &Session, now: Time) -> Waiting {
         clauses.push("an agent may have moved it to the background; not lost".into());
     }
     Waiting { clauses, percent: live.progress.as_ref().and_then(Progress::percent) }
+}
+
+/// What a link that is not ready waits for at `now`: how long it starts already, and the child's newest stderr line
+/// (field log, row 57). `None` when it is not connecting.
+pub fn starting(session: &Session, now: Time) -> Option<String> {
+    let link = session.link.as_ref().filter(|l| l.state == LinkState::Connecting)?;
+    let line = session.generation().and_then(|g| g.stderr.last(1).pop());
+    let line = line.map(|l| format!(" · newest stderr line: {}", first_line(&l)));
+    let since = span(link.since.age_at(now).max(0.0));
+    Some(format!("{} · for {since}{}", link.why, line.unwrap_or_default()))
 }
 
 fn http_words(call: &Call, now: Time) -> String {
@@ -150,6 +161,10 @@ mod tests {
         let mut t = Tape::over_stdio();
         t.call(0.0, None);
         assert!(words(&t.session, 41.0).starts_with("sent 41 s ago; nothing has come back"));
+        t.at(40.0, Kind::State { state: LinkState::Connecting, why: "starting: npx x".into() });
+        t.at(40.0, Kind::Stderr { raw: "fetching 3 MB".into() });
+        let said = starting(&t.session, Time(0).plus_seconds(41.0)).unwrap();
+        assert_eq!(said, "starting: npx x · for 1.0 s · newest stderr line: fetching 3 MB");
         t.at(41.0, Kind::Exit { code: Some(1), signal: None });
         assert_eq!(words(&t.session, 42.0), "");
     }

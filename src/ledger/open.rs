@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(20);
 /// How long a read waits for a lock before it says "locked".
 const BUSY: Duration = Duration::from_millis(250);
+/// The same for a long read, which has time to wait for the pause of a writer that hardly makes any.
+const BUSY_LONG: Duration = Duration::from_secs(20);
 /// How long it tries to find a file that changes all the time at rest.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// No value of a row is larger (64 MiB): a row that holds one counts as unreadable.
@@ -192,7 +194,7 @@ impl Opener {
 
     /// A read lock on the whole file, `false` where the file system has none.
     pub(super) fn lock(&self, file: &File, deadline: Instant) -> Result<bool, LedgerError> {
-        let until = deadline.min(Instant::now() + BUSY);
+        let until = deadline.min(Instant::now() + busy(deadline));
         loop {
             match fcntl_lock(file, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => return Ok(true),
@@ -296,7 +298,11 @@ impl Opener {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(uri, flags)?;
-        conn.busy_timeout(BUSY)?;
+        if busy(deadline) == BUSY {
+            conn.busy_timeout(BUSY)?;
+        } else {
+            conn.busy_handler(Some(every_millisecond))?;
+        }
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -338,6 +344,19 @@ pub(super) fn opened(
         real: real.to_owned(),
         _lock: lock,
     }
+}
+
+/// How long to wait for a lock, for a read that must end at `deadline`.
+fn busy(deadline: Instant) -> Duration {
+    let long = deadline.saturating_duration_since(Instant::now()) > READ_LIMIT;
+    if long { BUSY_LONG } else { BUSY }
+}
+
+/// SQLite's own handler soon looks only every 100 ms, and a writer of a rollback-journal ledger that commits
+/// all the time leaves gaps of a millisecond.
+fn every_millisecond(tries: i32) -> bool {
+    sleep(Duration::from_millis(1));
+    u128::try_from(tries).is_ok_and(|n| n < BUSY_LONG.as_millis())
 }
 
 fn len(file: &Path) -> Option<u64> {

@@ -1,8 +1,9 @@
 //! The terminal's input, read on a thread of its own.
 //!
-//! crossterm reads in a loop that never ends when the terminal is gone, and its event stream does so on
-//! whichever thread polls it: that must never be the one that draws and hears signals. So the thread here
-//! looks for a hang-up first, and whatever becomes of it, the loop lives.
+//! crossterm 0.29 by default waits for edges: a key that comes together with a change of size is lost until
+//! the next key, and a terminal that is gone is read for ever, on whichever thread polls. Its `use-dev-tty`
+//! source has neither fault (and, by its name, still reads standard input where that is a terminal). The
+//! thread here looks for a hang-up first all the same, and whatever becomes of it, the loop lives.
 
 use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -12,6 +13,9 @@ use tokio::sync::mpsc;
 
 /// Events on their way to the loop; a thread that is faster waits.
 const EVENTS: usize = 1024;
+
+/// How long crossterm is given to find the event that is there. (With zero it doesn't look.)
+const FIND: Duration = Duration::from_millis(1);
 
 /// What is typed. Reading ends when this is dropped.
 pub struct Input {
@@ -58,7 +62,7 @@ fn read(stopped: &PipeReader, out: &mpsc::Sender<Event>) -> io::Result<()> {
         if !fds[1].revents().is_empty() || fds[0].revents().intersects(gone) {
             return Ok(());
         }
-        while event::poll(Duration::ZERO)? {
+        while event::poll(FIND)? {
             if out.blocking_send(event::read()?).is_err() {
                 return Ok(());
             }

@@ -142,7 +142,8 @@ impl Requests {
         self.seq += 1;
         self.stale = false;
         let count = match anchor {
-            Anchor::At(_) => self.rows.len().max(CHUNK),
+            // What is at hand is read again, with room for rows that came before it.
+            Anchor::At(_) | Anchor::Newest => (self.rows.len() + EDGE).clamp(CHUNK, KEEP),
             _ => CHUNK,
         };
         let ask = Ask { seq: self.seq, filter: self.filter.clone(), anchor, count };
@@ -296,6 +297,21 @@ mod tests {
         let ask = list.refresh();
         drive(&mut list, ask, 12);
         assert_eq!((list.selected.as_deref(), list.position()), (Some("r7"), Some(5)));
+    }
+
+    #[test]
+    fn a_place_far_down_survives_new_rows() {
+        let mut list = Requests::default();
+        let ask = list.refresh();
+        drive(&mut list, ask, 2_000);
+        for _ in 0..450 {
+            let ask = list.step(1);
+            drive(&mut list, ask, 2_000);
+        }
+        let (id, at) = (list.selected.clone(), list.position());
+        let ask = list.refresh();
+        drive(&mut list, ask, 2_030);
+        assert_eq!((list.selected.clone(), list.position()), (id, at.map(|i| i + 30)));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Drawing: `view(&App, …)` reads the state and writes cells. A frame costs the viewport, whatever the
 //! ledger or the journal hold. Foreign text goes through `text` in `cells`, nowhere else.
 
+mod boxes;
 mod calls;
-mod cells;
+pub(crate) mod cells;
 mod detail;
 mod dialog;
 mod foot;
 mod head;
+mod reports;
 mod requests;
 mod stderr;
 
@@ -59,12 +61,12 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     let body = Rect { height: area.height.saturating_sub(1), ..area };
     match &app.overlay {
         None | Some(Overlay::Filter) => {}
-        Some(Overlay::Help { scroll }) => dialog::help(&mut ui, *scroll, body, frame),
+        Some(Overlay::Help { scroll }) => reports::help(&mut ui, *scroll, body, frame),
         Some(Overlay::Verify { report, scroll }) => {
-            dialog::verify(&mut ui, report.as_ref(), *scroll, body, frame);
+            reports::verify(&mut ui, report.as_ref(), *scroll, body, frame);
         }
         Some(Overlay::Reissue(d)) => dialog::reissue(&mut ui, d, body, frame),
-        Some(Overlay::Quit) => dialog::quit(&mut ui, body, frame),
+        Some(Overlay::Quit) => reports::quit(&mut ui, body, frame),
     }
 }
 
@@ -117,13 +119,16 @@ impl Ui<'_> {
     /// What an empty pane says.
     fn empty(&self, says: &[&str], area: Rect, frame: &mut Frame) {
         let width = usize::from(area.width.saturating_sub(2));
-        let lines: Vec<String> = says.iter().flat_map(|s| crate::text::wrap(s, width, 6)).collect();
-        for (i, text) in lines.iter().take(usize::from(area.height)).enumerate() {
-            let place = Rect { y: area.y + i as u16, height: 1, ..area };
+        let looks = [self.theme.text, self.theme.dim];
+        let lines = says.iter().enumerate().flat_map(|(i, s)| {
+            let look = looks[i.min(1)];
+            crate::text::wrap(s, width, 6).into_iter().map(move |line| (line, look))
+        });
+        for ((text, look), y) in lines.zip(area.top()..area.bottom()) {
             let mut row = Cells::new(usize::from(area.width));
-            row.put(" ", self.theme.dim);
-            row.put(text, if i == 0 { self.theme.text } else { self.theme.dim });
-            cells::line(row.line(), place, frame);
+            row.gap(1);
+            row.put(&text, look);
+            cells::line(row.line(), Rect { y, height: 1, ..area }, frame);
         }
     }
 }

@@ -57,19 +57,27 @@ impl Parser {
     }
 
     /// Takes a chunk.
-    pub fn feed(&mut self, chunk: &[u8], mut out: impl FnMut(Sse)) {
-        for &b in chunk {
-            let was_cr = std::mem::take(&mut self.after_cr);
-            match b {
-                b'\n' if was_cr => {}
-                b'\n' | b'\r' => {
-                    self.after_cr = b == b'\r';
-                    self.end_line(&mut out);
-                }
-                _ if self.line.len() + self.data.len() < self.limit => self.line.push(b),
-                _ => self.cut += 1,
+    pub fn feed(&mut self, mut chunk: &[u8], mut out: impl FnMut(Sse)) {
+        while let Some(first) = chunk.first() {
+            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
+                chunk = &chunk[1..];
+                continue;
             }
+            let Some(end) = chunk.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
+                return self.push(chunk);
+            };
+            self.push(&chunk[..end]);
+            self.after_cr = chunk[end] == b'\r';
+            chunk = &chunk[end + 1..];
+            self.end_line(&mut out);
         }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = self.limit.saturating_sub(self.line.len() + self.data.len());
+        let keep = bytes.len().min(room);
+        self.line.extend_from_slice(&bytes[..keep]);
+        self.cut += (bytes.len() - keep) as u64;
     }
 
     /// Bytes that were dropped because an event was over the limit.

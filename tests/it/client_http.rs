@@ -252,3 +252,69 @@ async fn a_server_that_comes_back_is_found_again_and_nothing_is_repeated() {
     assert_eq!(fake.calls.load(Ordering::SeqCst), 1);
     client.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_in_the_answer_to_a_notification_matters() {
+    // Field log, row 80; and a stream that stays open holds nothing up.
+    for (status, headers, body) in [
+        ("200 OK", JSON, "null"),
+        ("200 OK", "", ""),
+        ("204 No Content", "", ""),
+        ("200 OK", "content-type: text/html", "<html><title>x</title></html>"),
+        ("500 Internal Server Error", "", "boom"),
+        (
+            "200 OK",
+            "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\nx: ",
+            "5\r\n: a\n\n\r\n",
+        ),
+    ] {
+        let fake = FakeHttp::any(move |method, request, stream, _| {
+            match method {
+                "notifications/initialized" if headers.contains("chunked") => {
+                    let head = format!("HTTP/1.1 {status}\r\n{headers}\r\n\r\n{body}");
+                    stream.write_all(head.as_bytes()).unwrap();
+                    // Open until the client leaves.
+                    std::io::Read::read_to_end(stream, &mut Vec::new()).ok();
+                }
+                "notifications/initialized" => answer(stream, status, headers, body.as_bytes()),
+                "tools/call" => ok(request, stream, "fine"),
+                _ => return false,
+            }
+            true
+        });
+        let started = std::time::Instant::now();
+        let (client, call) = one_call(&fake, 20.0).await;
+        assert_eq!(call.outcome(), Some(Outcome::Ok), "{status} {body}");
+        assert!(started.elapsed().as_secs() < 4, "{status}");
+        client.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_flight_when_redial_leaves_is_unknown() {
+    let fake = FakeHttp::start(|_, stream, _| {
+        std::io::Read::read_to_end(stream, &mut Vec::new()).ok();
+    });
+    let client = client(fake.url(), Settings::default());
+    client.ready().await.unwrap();
+    let id = client.call("create_ticket", "{}", None).await.unwrap();
+    client.close().await;
+    let s = client.settled(id).await.unwrap().settled.unwrap();
+    assert_eq!(s.outcome, Outcome::Unknown);
+    assert!(s.why.contains("redial was closed"), "{}", s.why);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_origin_is_shown_and_never_gets_a_request() {
+    let other = FakeHttp::start(|request, stream, _| ok(request, stream, "stolen"));
+    let to = other.url();
+    let fake = FakeHttp::start(move |_, stream, _| {
+        answer(stream, "307 Temporary Redirect", &format!("location: {to}"), b"");
+    });
+    let (client, call) = one_call(&fake, 20.0).await;
+    let s = call.settled.unwrap();
+    assert_eq!((s.outcome, call.sent), (Outcome::Unknown, 1));
+    assert!(s.why.contains(&other.url()) && s.why.contains("not followed"), "{}", s.why);
+    assert!(other.seen.lock().unwrap().is_empty(), "neither the call nor its headers");
+    client.close().await;
+}

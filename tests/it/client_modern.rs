@@ -112,7 +112,7 @@ async fn rounds_echo_the_state_byte_for_byte_under_a_new_id() {
     let call = call(&client, r#"{"region":"x"}"#).await;
     assert_eq!(call.outcome(), Some(Outcome::Ok), "{:?}", call.settled);
     assert_eq!((call.sent, call.rounds, fake.calls.load(Ordering::SeqCst)), (1, 2, 2));
-    let ids = ids.lock().unwrap();
+    let ids = ids.lock().unwrap().clone();
     assert_ne!(ids[0], ids[1]);
     client.close().await;
 }
@@ -240,7 +240,8 @@ async fn changes_of_the_list_are_subscribed_to_and_read() {
                     "data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{{meta}}}}}\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{{{meta}}}}}\n\n"
                 ),
             );
-            out.read(&mut [0; 16]).ok();
+            // Open until the client closes it.
+            out.read_to_end(&mut Vec::new()).ok();
         }
         method == "subscriptions/listen"
     });

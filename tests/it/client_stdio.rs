@@ -68,12 +68,22 @@ async fn a_call_on_a_dead_process_never_leaves_and_a_new_one_takes_it_when_asked
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_dies_at_once_is_told_with_its_last_words() {
-    let command = ["/bin/sh", "-c", "echo no key >&2; exit 78"].map(String::from).to_vec();
-    let client =
-        Client::start(Endpoint::Stdio { command, env: vec![], cwd: None }, Settings::default());
-    let error = client.ready().await.unwrap_err();
-    assert!(error.what.contains("exit code 78"), "{error}");
-    client.journal().read(|s| assert_eq!(s.generation().unwrap().stderr.last(5), ["no key"]));
+    // Many at once, so that some die between the look at them and the first request.
+    let starts = (0..24).map(|_| async {
+        let command = ["/bin/sh", "-c", "echo no key >&2; exit 78"].map(String::from).to_vec();
+        let endpoint = Endpoint::Stdio { command, env: vec![], cwd: None };
+        let client = Client::start(endpoint, Settings::default());
+        let error = client.ready().await.unwrap_err();
+        assert!(error.what.contains("exit code 78"), "{error}");
+        client.journal().read(|s| assert_eq!(s.generation().unwrap().stderr.last(5), ["no key"]));
+    });
+    let all: Vec<_> = starts.map(tokio::spawn).collect();
+    let started = Instant::now();
+    for one in all {
+        one.await.unwrap();
+    }
+    // Far under the start limit of 30 s, which a request that nobody answers would wait for.
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

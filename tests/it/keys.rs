@@ -264,7 +264,8 @@ fn every_key_of_the_footer_does_something_now() {
     let changed = |a: &App, before: &str, effects: &[Effect]| {
         !effects.is_empty() || format!("{a:?}") != before
     };
-    let situations: [(&str, fn(&mut App)); 7] = [
+    type Situation = (&'static str, fn(&mut App));
+    let situations: [Situation; 7] = [
         ("main", |_| {}),
         ("detail", |a| drop(press(a, "<enter>"))),
         ("calls", |a| drop(press(a, "<tab><tab>"))),

@@ -2,8 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cli_bad_input;
+mod cli_gate;
+mod cli_hostile;
 mod cli_json;
 mod cli_main_job;
+mod cli_output;
+mod cli_signals;
+mod cli_trace;
 mod client_era;
 mod client_flood;
 mod client_http;
@@ -11,8 +16,12 @@ mod client_modern;
 mod client_odd;
 mod client_stdio;
 mod client_stream;
+mod client_task;
 mod interop;
+mod interop_sdk;
 mod keys;
+mod killtest_cli;
+mod lab_cli;
 mod ledger_live;
 mod ledger_read;
 mod model;
@@ -28,3 +37,5 @@ mod serve_charge;
 mod serve_mcp;
 mod serve_tickets;
 mod support;
+mod teach_pty;
+mod verify_cli;

@@ -135,6 +135,19 @@ fn a_storm_of_sizes_ends_in_the_last_one() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_new_size_is_not_lost() {
+    let mut pty = start("threads", &[]);
+    for i in 0..20 {
+        pty.resize((100 + i, 30));
+        pty.send("?");
+        pty.wait_for("anywhere on the screen");
+        pty.resize((100 + i, 31));
+        pty.send("q");
+        pty.wait("help is closed", |s| !s.contents().contains("anywhere on the screen"));
+    }
+}
+
+#[test]
 fn no_color_keeps_the_selection_visible() {
     let pty = start("threads", &[("NO_COLOR", "1")]);
     pty.wait("a selected row", |s| {

@@ -41,8 +41,8 @@ pub(super) struct Post {
     pub id: Option<Id>,
     pub raw: Bytes,
     pub headers: Vec<Header>,
-    /// Dropped when the exchange is over.
-    pub _done: Option<tokio::sync::oneshot::Sender<()>>,
+    /// Dropped when the server has taken the message, or can't.
+    pub done: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
 impl Target {
@@ -96,6 +96,24 @@ impl Target {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, t| !t.is_finished());
         running.insert(exchange, task.abort_handle());
+    }
+
+    /// How many exchanges are open.
+    pub fn open(&self) -> usize {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, t| !t.is_finished());
+        running.len()
+    }
+
+    /// Closes everything that is open, because redial leaves.
+    pub fn abort_all(&self, conn: &Conn) {
+        let running: Vec<_> =
+            self.running.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
+        for (exchange, task) in running.into_iter().filter(|(_, t)| !t.is_finished()) {
+            task.abort();
+            let why = "redial was closed".to_owned();
+            conn.log(Kind::Http { exchange, what: event::Http::Failed { why, connected: true } });
+        }
     }
 
     /// Closes the stream of an exchange: how a 2026-07-28 request is cancelled.
@@ -214,7 +232,8 @@ pub(super) fn status_words(
         Some(title) => format!("not MCP: an HTML page from a proxy or login ({title})"),
         None => message.unwrap_or_else(|| refusal::first_line(&text)),
     };
-    let auth = www_authenticate.map(|w| format!(" ({w})")).unwrap_or_default();
+    let auth =
+        www_authenticate.map(|w| format!(" ({})", refusal::auth_words(w))).unwrap_or_default();
     let to = location.map(|l| format!(", it points to {l}: not followed")).unwrap_or_default();
     format!("HTTP {status}{auth}{to}{}{said}", if said.is_empty() { "" } else { ": " })
 }

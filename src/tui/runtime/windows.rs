@@ -105,11 +105,16 @@ fn is_finished(line: &Line) -> bool {
     crate::inspect::list::is_finished(&line.row)
 }
 
-/// Whether a line holds `needle`, which is in lower case.
+/// Whether a line holds `needle`, which is in lower case: anywhere in its id or label, or at the start of a
+/// word of its state and verdicts (`done` isn't `abandoned`).
 fn holds(line: &Line, needle: &str) -> bool {
-    let verdicts = line.finding.verdicts.iter().map(|v| v.words());
-    let mut texts = [line.id(), &line.label, line.judged.state.word()].into_iter().chain(verdicts);
-    texts.any(|t| t.to_lowercase().contains(needle))
+    let within = |text: &str| text.to_lowercase().contains(needle);
+    let mut words = line.finding.verdicts.iter().map(|v| v.words());
+    let starts = |text: &str| format!(" {}", text.to_lowercase()).contains(&format!(" {needle}"));
+    within(line.id())
+        || within(&line.label)
+        || starts(line.judged.state.word())
+        || words.any(starts)
 }
 
 struct Found {
@@ -206,4 +211,95 @@ async fn filtered(
     let has_older = found > rows.len() as u64 || !through;
     let matches = (through && from_newest).then_some((found, looked_at as u64));
     Ok(Some(Found { rows, has_newer: false, has_older, matches }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::Inspector;
+    use crate::judge::{Rules, State};
+    use crate::tui::runtime::facts;
+    use tokio::sync::watch;
+
+    /// 500 rows; every hundredth is running, and has no ticket.
+    fn hands(folder: &std::path::Path) -> Hands {
+        let path = folder.join("ledger.db");
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.execute_batch(
+            "CREATE TABLE requests(request_id TEXT PRIMARY KEY, args_hash TEXT, status TEXT, result TEXT, owner TEXT, claimed_at REAL);
+             CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT UNIQUE, title TEXT, body TEXT);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+             INSERT INTO requests SELECT 'r' || i, 'h' || i, iif(i % 100 = 0, 'running', 'done'), NULL, 'me', 1795963550 + i FROM n;
+             INSERT INTO tickets SELECT 't' || rowid, request_id, '件名 ' || rowid, '' FROM requests WHERE status = 'done';",
+        )
+        .unwrap();
+        let inspector = Inspector::new(Some(Ledger::open(&path)), None, Rules::default());
+        let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
+        Hands { inspector, news: mpsc::channel(8).0, judging }
+    }
+
+    async fn read(hands: &Hands, anchor: Anchor, filter: &str) -> Window {
+        let (_more, asked) = mpsc::unbounded_channel();
+        let ask = Ask { seq: 1, filter: filter.into(), anchor, count: 50 };
+        window(hands, ask, &asked).await.unwrap().unwrap()
+    }
+
+    fn ends(w: &Window) -> (i64, i64, bool, bool) {
+        let rowid = |l: Option<&Line>| l.map_or(0, |l| l.row.rowid);
+        (rowid(w.rows.first()), rowid(w.rows.last()), w.has_newer, w.has_older)
+    }
+
+    #[tokio::test]
+    async fn windows_are_keyset_reads_from_every_anchor() {
+        let folder = tempfile::tempdir().unwrap();
+        let hands = hands(folder.path());
+        for (anchor, want) in [
+            // 500 is running, and so on top.
+            (Anchor::Newest, (499, 451, false, true)),
+            (Anchor::Older(451), (450, 401, true, true)),
+            (Anchor::At(450), (450, 401, true, true)),
+            (Anchor::Newer(450), (499, 451, false, true)),
+            (Anchor::Newer(440), (490, 441, true, true)),
+            (Anchor::Older(30), (29, 1, true, false)),
+            (Anchor::Oldest, (50, 1, true, false)),
+        ] {
+            assert_eq!(ends(&read(&hands, anchor, "").await), want, "{anchor:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn unfinished_rows_are_on_top_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let hands = hands(folder.path());
+        let overview = hands.inspector.overview(|| async {}).await.unwrap();
+        hands.judging.send_replace(Arc::new(hands.inspector.judging(overview).await));
+        let w = read(&hands, Anchor::Newest, "").await;
+        let top: Vec<&str> = w.top.iter().map(Line::id).collect();
+        assert_eq!(top, ["r500", "r400", "r300", "r200", "r100"]);
+        assert!(w.rows.iter().all(|l| l.judged.state == State::Done && l.row.effects.len() == 1));
+        // The pass is older than the window: what has finished since is no longer on top.
+        let db = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
+        db.execute("UPDATE requests SET status = 'done' WHERE request_id = 'r500'", []).unwrap();
+        let w = read(&hands, Anchor::Newest, "").await;
+        assert_eq!((w.top.len(), w.rows[0].id()), (4, "r500"));
+    }
+
+    #[tokio::test]
+    async fn a_filter_finds_by_id_label_state_and_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let hands = hands(folder.path());
+        let w = read(&hands, Anchor::Newest, "R12").await;
+        let ids: Vec<&str> = w.rows.iter().map(Line::id).collect();
+        assert_eq!(ids[..3], ["r129", "r128", "r127"]);
+        assert_eq!((w.matches, w.has_older), (Some((11, 500)), false));
+        assert_eq!(read(&hands, Anchor::Newest, "件名 499").await.matches, Some((1, 500)));
+        let many = read(&hands, Anchor::Newest, "done").await;
+        assert_eq!((many.rows.len(), many.matches, many.has_older), (50, Some((495, 500)), true));
+        let last = many.rows.last().unwrap().row.rowid;
+        let more = read(&hands, Anchor::Older(last), "done").await;
+        assert_eq!((more.rows[0].row.rowid, more.matches), (last - 1, None));
+        let stalled = read(&hands, Anchor::Newest, "stalled").await;
+        assert_eq!((stalled.top.len(), stalled.matches), (5, Some((5, 500))));
+        assert!(read(&hands, Anchor::Newest, "nowhere").await.rows.is_empty());
+    }
 }

@@ -103,6 +103,7 @@ pub struct FakeStdio {
 }
 
 const SCRIPT: &str = r#"cd "$1" || exit 9
+echo $$ >pid
 [ -f stderr ] && cat stderr >&2
 [ -f noise ] && cat noise
 while IFS= read -r line; do
@@ -118,11 +119,13 @@ while IFS= read -r line; do
   [ "$answer" = call ] && [ -f die ] && { cat die >&2; kill -9 $$; }
   [ -f "$answer" ] && sed "s/@ID@/$id/" "$answer"
 done
+[ -f stay ] && { trap '' TERM; while :; do sleep 1; done; }
 "#;
 
 impl FakeStdio {
     /// Files: `initialize`, `discover`, `tools`, `look`, `call` are the answers to those requests (`@ID@` stands for the
-    /// id; no file: no answer), `stderr` and `noise` are said at the start, `die` before it kills itself at a call.
+    /// id; no file: no answer), `stderr` and `noise` are said at the start, `die` before it kills itself at a call;
+    /// with `stay` it outlives its stdin and SIGTERM.
     pub fn new() -> FakeStdio {
         let fake = FakeStdio { dir: tempfile::tempdir().unwrap() };
         fake.file("server.sh", SCRIPT);
@@ -152,6 +155,12 @@ impl FakeStdio {
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// Its process, while it runs.
+    pub fn pid(&self) -> Option<rustix::process::Pid> {
+        let text = std::fs::read_to_string(self.path("pid")).ok()?;
+        rustix::process::Pid::from_raw(text.trim().parse().ok()?)
     }
 
     /// How many `tools/call` came in, but for look-ups.

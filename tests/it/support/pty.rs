@@ -14,6 +14,8 @@ fn cells(n: u16) -> NonZero<u16> {
 /// What came out so far.
 struct Out {
     parser: vt100::Parser,
+    /// All bytes, for what a screen doesn't show.
+    bytes: Vec<u8>,
     ended: bool,
     /// The terminal is to go away: stop reading.
     leaving: bool,
@@ -52,6 +54,7 @@ impl Pty {
         let out = Arc::new((
             Mutex::new(Out {
                 parser: vt100::Parser::new(cells(size.1), cells(size.0), 1000),
+                bytes: Vec::new(),
                 ended: false,
                 leaving: false,
             }),
@@ -65,6 +68,7 @@ impl Pty {
                 let n = reader.read(&mut buffer).unwrap_or(0);
                 let mut out = shared.0.lock().unwrap();
                 out.parser.process(&buffer[..n]);
+                out.bytes.extend_from_slice(&buffer[..n]);
                 out.ended |= n == 0;
                 shared.1.notify_all();
                 if n == 0 || out.leaving {
@@ -143,6 +147,11 @@ impl Pty {
             assert!(Instant::now() < deadline, "the terminal never ended");
             out = self.out.1.wait_timeout(out, Duration::from_secs(1)).unwrap().0;
         }
+    }
+
+    /// All bytes so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.out.0.lock().unwrap().bytes.clone()
     }
 
     /// The screen's text now.

@@ -1,0 +1,181 @@
+//! The gate at the command line: without a terminal a flag, at a terminal a question whose default is No. What
+//! was sent is counted at the server.
+
+use crate::support::cli::{EXE, FakeStdio, both, command, count_tickets, redial, tool};
+use crate::support::pty::Pty;
+use crate::support::served::{Served, Transport};
+use std::path::Path;
+
+const ARGS: &str = r#"{"request_id":"r-1","title":"t","body":"b"}"#;
+
+struct Ticket {
+    _dir: tempfile::TempDir,
+    ledger: String,
+    url: String,
+    served: Served,
+}
+
+/// A server that has done r-1.
+fn done() -> Ticket {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = dir.path().join("ledger.db").to_str().unwrap().to_owned();
+    let served =
+        Served::start(Transport::Http, &["tickets", "--ledger", &ledger, "--wait-seconds", "0.2"]);
+    served.call("create_ticket", ARGS);
+    let url = format!("http://{}/mcp", served.address());
+    Ticket { _dir: dir, ledger, url, served }
+}
+
+impl Ticket {
+    fn reissue<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        both(
+            &["reissue", "r-1", "--args", ARGS, "--ledger", &self.ledger, "--http", &self.url],
+            more,
+        )
+    }
+}
+
+fn at_terminal(args: &[&str]) -> Pty {
+    Pty::start(Path::new(EXE), args, &[], (80, 40))
+}
+
+/// Runs at a terminal, answers the question with `keys`; the exit status and the screen.
+fn answered(args: &[&str], question: &str, keys: &str) -> (u32, String) {
+    let mut pty = at_terminal(args);
+    pty.wait_for(question);
+    pty.send(keys);
+    let exit = pty.ended();
+    pty.drained();
+    (exit, pty.text())
+}
+
+#[test]
+fn a_preview_is_sent_with_enter_alone() {
+    let t = done();
+    let reissue = t.reissue(&[]);
+    let question = "Enter sends it (anything else: no): ";
+    for no in ["n\r", "no\r", "r-2\r", "\u{4}"] {
+        let (exit, text) = answered(&reissue, question, no);
+        assert_eq!(exit, 3, "{no:?}: {text}");
+        assert!(
+            text.contains("not confirmed; nothing was sent") && !text.contains("outcome"),
+            "{text}"
+        );
+        assert!(text.contains("will send     create_ticket"), "the exact call is shown: {text}");
+    }
+    let (exit, text) = answered(&reissue, question, "\r");
+    assert_eq!(exit, 0, "{text}");
+    assert!(text.contains("replayed      yes"), "{text}");
+    assert_eq!(count_tickets(Path::new(&t.ledger)), 1);
+}
+
+#[test]
+fn an_ask_wants_a_y() {
+    let t = done();
+    // Somebody else works on it, for all that can be seen.
+    rusqlite::Connection::open(&t.ledger)
+        .unwrap()
+        .execute_batch(
+            "UPDATE requests SET status = 'running', result = NULL, owner = 'somebody', claimed_at = unixepoch();
+             DELETE FROM tickets;",
+        )
+        .unwrap();
+    let reissue = t.reissue(&["--timeout", "5"]);
+    let question = "Send it? y (anything else: no): ";
+    for no in ["\r", "r-1\r", "ok\r", "\u{4}"] {
+        let (exit, text) = answered(&reissue, question, no);
+        assert_eq!(exit, 3, "{no:?}: {text}");
+        assert!(text.contains("its owner may be alive"), "{text}");
+    }
+    let row = redial(&["find", "r-1", "--ledger", &t.ledger, "--json"]);
+    assert_eq!(row.text(&["ledger", "owner"]), "somebody", "nothing was taken over");
+    let (exit, text) = answered(&reissue, question, "y\r");
+    // The other owner is nobody the server knows: it takes over and does it now.
+    assert_eq!(exit, 0, "{text}");
+    assert_eq!(count_tickets(Path::new(&t.ledger)), 1);
+    drop(t.served);
+}
+
+#[test]
+fn a_tool_without_hints_wants_the_request_id_typed() {
+    let fake = FakeStdio::new();
+    fake.tools(&format!("[{}]", tool("create_ticket", ""))).answers("call", "made");
+    let server = fake.command();
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let reissue = both(&["reissue", "r-1", "--args", ARGS], &server);
+    let question = "Type r-1 to send it (anything else: no): ";
+    for no in ["\r", "y\r", "yes\r", "R-1\r", "r-12\r", "\u{4}"] {
+        let (exit, text) = answered(&reissue, question, no);
+        assert_eq!(exit, 3, "{no:?}: {text}");
+        assert!(text.contains("the work may run twice"), "{text}");
+    }
+    assert_eq!(fake.calls(), 0);
+    let (exit, text) = answered(&reissue, question, "r-1\r");
+    assert_eq!((exit, fake.calls()), (0, 1), "{text}");
+    // Ctrl-C at the question is a No, too.
+    let (exit, text) = answered(&reissue, question, "\u{3}");
+    assert_eq!((exit, fake.calls()), (3, 1), "{text}");
+    assert!(text.contains("interrupted (SIGINT); nothing was sent"), "{text}");
+}
+
+#[test]
+fn json_never_asks_and_a_flag_is_no_question() {
+    let t = done();
+    let mut pty = at_terminal(&t.reissue(&["--json"]));
+    assert_eq!(pty.ended(), 3);
+    pty.drained();
+    assert!(!pty.text().contains("Enter sends it"), "{}", pty.text());
+    let mut pty = at_terminal(&t.reissue(&["--confirm", "r-1"]));
+    assert_eq!(pty.ended(), 0);
+    pty.drained();
+    assert!(
+        !pty.text().contains("Enter sends it") && pty.text().contains("replayed      yes"),
+        "{}",
+        pty.text()
+    );
+    let mut pty = at_terminal(&t.reissue(&["--confirm", "r-2"]));
+    assert_eq!(pty.ended(), 3);
+}
+
+#[test]
+fn a_first_delivery_needs_no_gate_and_a_tool_without_a_key_wants_its_name() {
+    let fake = FakeStdio::new();
+    fake.tools(&format!("[{}]", tool("charge", r#""idempotentHint":false"#)))
+        .answers("call", "charged");
+    fake.run(&["call", "charge", "--args", r#"{"amount":3}"#]).expect(0, &["charged"]);
+    fake.run(&["call", "charge", "--args", r#"{"request_id":"r-1"}"#]).expect(0, &[]);
+    assert_eq!(fake.calls(), 2, "what a person typed is sent, without the gate");
+}
+
+#[test]
+fn read_only_stops_every_call_but_those_that_say_they_read() {
+    let t = done();
+    let call = [
+        "call",
+        "create_ticket",
+        "--args",
+        r#"{"request_id":"r-9","title":"t","body":"b"}"#,
+        "--http",
+        &t.url,
+    ];
+    let look = ["call", "find_request", "--args", r#"{"request_id":"r-1"}"#, "--http", &t.url];
+    let env = |args: &[&str], value: &str| {
+        let out = command(args).env("REDIAL_READ_ONLY", value).output().unwrap();
+        crate::support::cli::Ran::from(out)
+    };
+    for args in
+        [both(&call, &[]), both(&call, &["--confirm", "r-9"]), t.reissue(&["--confirm", "r-1"])]
+    {
+        let words = ["--read-only lets only read-only tools run", "nothing was sent"];
+        redial(&both(&args, &["--read-only"])).expect(3, &words);
+        env(&args, "1").expect(3, &words);
+        let json = redial(&both(&args, &["--read-only", "--json"]));
+        assert_eq!((json.exit, json.text(&["sent"])), (3, "0".into()), "{}", json.all());
+    }
+    redial(&both(&look, &["--read-only"])).expect(0, &["done"]);
+    env(&look, "1").expect(0, &["done"]);
+    redial(&["find", "r-1", "--http", &t.url]).expect(0, &["done"]);
+    assert_eq!(count_tickets(Path::new(&t.ledger)), 1);
+    env(&call, "0").expect(0, &[]);
+    assert_eq!(count_tickets(Path::new(&t.ledger)), 2);
+}

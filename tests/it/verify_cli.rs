@@ -1,0 +1,260 @@
+//! `redial verify`: its sentence, its JSON and its exit status on ledgers with each kind of break, on a million
+//! rows, and under a living writer.
+
+use crate::ledger_read::{DDL, listing, night};
+use crate::support::cli::{Ran, redial};
+use redial::json::raw;
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn verify(ledger: &Path, more: &[&str]) -> Ran {
+    let mut args = vec!["verify", "--ledger", ledger.to_str().unwrap(), "--json"];
+    args.extend(more);
+    redial(&args)
+}
+
+/// `kind/severity: ids` of each problem.
+fn problems(r: &Ran) -> Vec<String> {
+    let list = r.get(&["problems"]);
+    let of = |p: &&str| {
+        let ids = raw::items(raw::get(p, "request_ids").unwrap()).unwrap();
+        let ids: Vec<String> = ids.iter().filter_map(|i| raw::as_str(i)).collect();
+        format!(
+            "{}/{}: {}",
+            raw::get_str(p, "kind").unwrap(),
+            raw::get_str(p, "severity").unwrap(),
+            ids.join(" ")
+        )
+    };
+    raw::items(&list).unwrap().iter().map(of).collect()
+}
+
+/// A ledger in this journal mode: three requests done, each with its ticket, then `sql`.
+fn made(folder: &Path, journal: &str, sql: &str) -> std::path::PathBuf {
+    let path = folder.join("ledger.db");
+    std::fs::remove_file(&path).ok();
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA journal_mode={journal}; {DDL}
+         INSERT INTO requests VALUES ('a','h1','done','{{}}','o',1.0), ('b','h2','done','{{}}','o',2.0), ('c','h3','done','{{}}','o',3.0);
+         INSERT INTO tickets VALUES ('T-1','a','one','x'), ('T-2','b','two','x'), ('T-3','c','three','x'); {sql}"
+    ))
+    .unwrap();
+    path
+}
+
+#[test]
+fn the_night_ledger_breaks_nothing_and_is_not_exactly_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = night(dir.path());
+    let before = listing(dir.path());
+    let r = verify(&path, &[]);
+    assert_eq!(r.exit, 0, "{}", r.all());
+    assert_eq!(r.text(&["sentence"]), "NOT exactly once: 2 unfinished, 1 suspect pair");
+    assert_eq!((r.get(&["exactly_once"]), r.get(&["effects"])), ("false".into(), "5".into()));
+    assert_eq!(r.get(&["requests", "done"]), "5");
+    assert_eq!(r.get(&["requests", "abandoned"]), "2");
+    assert_eq!(
+        problems(&r),
+        [
+            "unfinished/warning: night-007",
+            "unfinished/warning: night-005",
+            "suspect_duplicate/warning: night-001 night-006",
+        ],
+        "the label that the pair shares is no second problem"
+    );
+    for (more, exit) in [
+        (&["--expect", "障害報告=1"][..], 1),
+        (&["--expect", "障害報告=2", "--expect", "請求修正=1"], 0),
+        (&["--expect-total", "5"], 0),
+        (&["--expect-total", "6"], 1),
+        (&["--strict"], 1),
+        (&["--expect", "nothing of that name=0"], 0),
+        (&["--expect", "障害報告"], 2),
+    ] {
+        let r = verify(&path, more);
+        assert_eq!(r.exit, exit, "{more:?}: {}", r.all());
+    }
+    let wrong = verify(&path, &["--expect", "障害報告=1"]);
+    assert_eq!(problems(&wrong)[0], "unexpected_count/error: ");
+    assert_eq!(raw::get(&wrong.get(&["labels"]), "障害報告"), Some("2"));
+    let plain = redial(&["verify", "--ledger", path.to_str().unwrap()]);
+    assert!(plain.stdout.ends_with("NOT exactly once: 2 unfinished, 1 suspect pair\n"));
+    let mut after = listing(dir.path());
+    after.remove("ledger.db-shm");
+    assert_eq!(after, before, "reading leaves the ledger as it was");
+}
+
+#[test]
+fn every_kind_of_break_is_found_in_both_journal_modes() {
+    let no_unique = "ALTER TABLE tickets RENAME TO old; CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT,
+        title TEXT, body TEXT); INSERT INTO tickets SELECT * FROM old; DROP TABLE old;";
+    let twice = format!("{no_unique} INSERT INTO tickets VALUES ('T-9','b','again','x')");
+    let cases: [(&str, &[&str], &str, i32); 9] = [
+        ("", &[], "exactly once: 3 requests, 3 effects", 0),
+        (&twice, &["duplicate_effect/error: b"], "NOT exactly once: 1 duplicate", 1),
+        (
+            "DELETE FROM tickets WHERE request_id='c'",
+            &["done_without_effect/error: c"],
+            "NOT exactly once: 1 done without effect",
+            1,
+        ),
+        (
+            "DELETE FROM requests WHERE request_id='b'",
+            &["effect_without_request/error: b"],
+            "NOT exactly once: 1 effect without request",
+            1,
+        ),
+        (
+            "DELETE FROM requests WHERE request_id<'c'",
+            &["request_purged/warning: b", "request_purged/warning: a"],
+            "exactly once: 1 request, 3 effects",
+            0,
+        ),
+        (
+            "UPDATE requests SET args_hash='h1' WHERE request_id='c'",
+            &["suspect_duplicate/warning: a c"],
+            "NOT exactly once: 1 suspect pair",
+            0,
+        ),
+        (
+            "UPDATE tickets SET title='one' WHERE request_id='b'",
+            &["suspect_duplicate/warning: a b"],
+            "exactly once: 3 requests, 3 effects",
+            0,
+        ),
+        (
+            "INSERT INTO requests VALUES ('d','h4','running',NULL,'o',4.0)",
+            &["unfinished/warning: d"],
+            "NOT exactly once: 1 unfinished",
+            0,
+        ),
+        (
+            "DELETE FROM tickets WHERE request_id='c'; DELETE FROM requests WHERE request_id='b';
+             UPDATE requests SET status='running' WHERE request_id='a'",
+            &[
+                "done_without_effect/error: c",
+                "effect_without_request/error: b",
+                "unfinished/warning: a",
+            ],
+            "NOT exactly once: 1 done without effect, 1 effect without request, 1 unfinished",
+            1,
+        ),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for journal in ["WAL", "DELETE"] {
+        for (sql, want, sentence, exit) in &cases {
+            let r = verify(&made(dir.path(), journal, sql), &[]);
+            assert_eq!(problems(&r), *want, "{journal}: {sql}");
+            assert_eq!((r.text(&["sentence"]).as_str(), r.exit), (*sentence, *exit), "{sql}");
+            let strict = verify(&dir.path().join("ledger.db"), &["--strict"]);
+            assert_eq!(strict.exit, i32::from(!want.is_empty()), "strict, {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_label_may_hold_an_equals_sign_and_hostile_text_stays_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = made(
+        dir.path(),
+        "WAL",
+        "UPDATE tickets SET title='a=b=1' WHERE request_id='a'; UPDATE tickets SET title=char(27)||'[2J' WHERE request_id>'a'",
+    );
+    assert_eq!(verify(&path, &["--expect", "a=b=1=1"]).exit, 0);
+    assert_eq!(verify(&path, &["--expect", "a=b=1"]).exit, 1);
+    let plain = redial(&["verify", "--ledger", path.to_str().unwrap()]);
+    assert!(!plain.stdout.contains('\u{1b}') && plain.stdout.contains("suspect duplicate"));
+}
+
+#[test]
+fn what_is_no_ledger_ends_with_six_and_no_ledger_with_two() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("a.txt");
+    std::fs::write(&text, "hello").unwrap();
+    for path in [text, dir.path().join("missing.db")] {
+        assert_eq!(verify(&path, &[]).exit, 6);
+    }
+    let none = redial(&["verify", "--json"]);
+    assert_eq!((none.exit, none.text(&["schema"]).as_str()), (2, "redial/verify@1"));
+}
+
+#[test]
+fn a_million_rows_are_counted_and_their_breaks_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; {DDL} BEGIN;
+         WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 1000000)
+         INSERT INTO requests SELECT 'r-'||i, printf('%064x', i % 999998), 'done', '{{}}', 'o', 1.0 + i FROM c;
+         INSERT INTO tickets SELECT 'T-'||rowid, request_id, 'ticket '||(rowid % 999999), 'x' FROM requests ORDER BY rowid;
+         UPDATE requests SET status='running' WHERE rowid % 100000 = 0;
+         DELETE FROM tickets WHERE rowid % 100000 = 0 OR rowid = 77;
+         DELETE FROM requests WHERE rowid <= 50 OR rowid = 500000; COMMIT;"
+    ))
+    .unwrap();
+    drop(db);
+    let r = verify(&path, &["--expect", "ticket 123=1", "--expect-total", "999989"]);
+    assert_eq!(r.exit, 1, "{}", r.stderr);
+    // 500,000 was running and had no ticket; its row is gone with it.
+    assert_eq!(r.get(&["requests", "done"]), (1_000_000 - 10 - 50).to_string());
+    assert_eq!(r.get(&["effects"]), "999989");
+    // Equal hashes are (i, i + 999998) for i = 1 and 2, and those rows were swept.
+    assert_eq!(r.text(&["sentence"]), "NOT exactly once: 1 done without effect, 9 unfinished");
+    let found = problems(&r);
+    let purged = found.iter().filter(|p| p.starts_with("request_purged/warning")).count();
+    assert_eq!((found[0].as_str(), purged), ("done_without_effect/error: r-77", 50));
+    assert_eq!(found.iter().filter(|p| p.starts_with("unfinished")).count(), 9);
+}
+
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn under_a_living_writer_nothing_is_called_broken() {
+    for journal in ["WAL", "DELETE"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = made(dir.path(), journal, "");
+        let stop = AtomicBool::new(false);
+        let written = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let mut n = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    // As the reference does: a connection of its own for each call, a claim, then both in one.
+                    let db = Connection::open(&path).unwrap();
+                    db.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+                    let (id, hash) = (format!("w-{n}"), format!("w{n}"));
+                    db.execute("INSERT INTO requests VALUES (?1, ?2, 'running', NULL, 'w', 9.0)", (&id, hash))
+                        .unwrap();
+                    db.execute_batch(&format!(
+                        "BEGIN IMMEDIATE; INSERT INTO tickets VALUES ('W-{n}', '{id}', 'label {n}', 'x');
+                         UPDATE requests SET status='done', result='{{}}' WHERE request_id='{id}'; COMMIT"
+                    ))
+                    .unwrap();
+                    n += 1;
+                }
+                n
+            });
+            // A check that fails must end the writer too, or the scope would wait for ever.
+            let ending = Ending(&stop);
+            for _ in 0..12 {
+                let r = verify(&path, &[]);
+                assert_eq!(r.exit, 0, "{journal}: {}", r.all());
+                assert!(problems(&r).iter().all(|p| p.starts_with("unfinished")), "{}", r.stdout);
+            }
+            drop(ending);
+            writer.join().unwrap()
+        });
+        assert!(written > 0);
+        let total = (written + 3).to_string();
+        let r = verify(&path, &["--expect-total", &total, "--strict"]);
+        assert_eq!((r.exit, r.get(&["exactly_once"]).as_str()), (0, "true"), "{}", r.all());
+    }
+}
