@@ -82,10 +82,12 @@ fn over_http_the_session_is_not_all_that_can_be_lost() {
     assert_eq!(s.pty.ended(), 0);
 }
 
-/// What each remaining lesson is driven with: step words and keys, and the truth.
+/// A lesson, the words and keys it is driven with, and the truth.
+type Script = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+
 #[test]
 fn the_other_lessons_end_with_what_they_say() {
-    let scripts: [(&str, &[(&str, &str)], &str); 4] = [
+    let scripts: [Script; 4] = [
         (
             "same-key",
             &[("First start", "o"), ("[d]", "d"), ("How many tickets", "1"), ("[a]", "a")],
