@@ -1,6 +1,7 @@
 //! The command line (design: "Command line"): stable names, parsed by clap into what the commands take.
 //! A flag or command is absent until it does something.
 
+use super::recorded::{MockArgs, RecordArgs, ReplayArgs, ShowArgs};
 use crate::client::{Endpoint, Era};
 use crate::error::{Error, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -48,6 +49,14 @@ pub enum Command {
     Teach(TeachArgs),
     /// Run a built-in server
     Serve(ServeArgs),
+    /// Sit in front of a server and write everything down
+    Record(RecordArgs),
+    /// Show a recording: frames, calls with outcomes, stderr, exits
+    Show(ShowArgs),
+    /// Run a recorded session against a live server and see what differs
+    Replay(ReplayArgs),
+    /// Serve a recording, so that a client can be tested against it
+    Mock(MockArgs),
 }
 
 /// Where the server is.
@@ -197,6 +206,9 @@ pub struct ReadOnly {
 /// `redial attach`.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
+    /// A recording of the agent's own session, followed as it grows (`latest`: the one begun last)
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
     #[command(flatten)]
     pub ledger: LedgerArgs,
     #[command(flatten)]
@@ -278,6 +290,9 @@ pub struct ReissueArgs {
     /// A file that holds the arguments
     #[arg(long, value_name = "F", group = "arguments")]
     pub args_file: Option<PathBuf>,
+    /// A recording to find the call in: its arguments as they were, byte for byte (`latest` works)
+    #[arg(long, value_name = "FILE", group = "arguments")]
+    pub recording: Option<PathBuf>,
     /// Files to find the arguments in (any JSON, JSON Lines or transcript): objects with this request_id, at any depth
     #[arg(long, value_name = "F", num_args = 1.., group = "arguments")]
     pub args_from: Vec<PathBuf>,

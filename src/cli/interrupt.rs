@@ -7,9 +7,8 @@
 use super::report::{Done, Failure, Witness};
 use crate::client::Client;
 use crate::error::{Error, Exit, Result};
-use crate::journal::{CallId, event::Transport};
+use crate::journal::CallId;
 use crate::model::lookup::is_look_up;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -161,15 +160,8 @@ async fn end(client: &Client, interrupt: &Interrupt) {
         () = client.close() => return,
         _ = interrupt.after(1) => {}
     }
-    let group = client.journal().read(|s| match &s.generation()?.transport {
-        Transport::Stdio { pid, .. } => {
-            pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw)
-        }
-        Transport::Http { .. } => None,
-    });
-    if let Some(group) = group {
-        // ESRCH: it has ended by itself.
-        kill_process_group(group, Signal::KILL).ok();
-        client.close().await;
+    // The client knows which group is still its own; a number in the journal may be a stranger's by now.
+    if !client.endpoint().is_http() {
+        client.close_now().await;
     }
 }

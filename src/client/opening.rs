@@ -6,7 +6,7 @@ use super::{Endpoint, http, stdio};
 use crate::journal::event;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// A transport that is open, with what the journal says of it.
 pub(super) struct Open {
@@ -15,14 +15,14 @@ pub(super) struct Open {
     pub started: Option<stdio::Started>,
 }
 
-/// Starts the child, or makes the HTTP client ready.
+/// Starts the child, or makes the HTTP client ready. `hurry` turns true when a child's end may take no time.
 ///
 /// # Errors
 /// In words.
-pub(super) fn open(endpoint: &Endpoint) -> Result<Open, String> {
+pub(super) fn open(endpoint: &Endpoint, hurry: watch::Receiver<bool>) -> Result<Open, String> {
     match endpoint {
         Endpoint::Stdio { command, env, cwd } => {
-            let (pipe, started) = stdio::start(command, env, cwd.as_ref()).map_err(|e| {
+            let (pipe, started) = stdio::start(command, env, cwd.as_ref(), hurry).map_err(|e| {
                 let program = command.first().map_or("", String::as_str);
                 match (e.kind(), cwd) {
                     (std::io::ErrorKind::NotFound, Some(dir)) if !dir.is_dir() => {

@@ -9,6 +9,7 @@ use super::refusal::{self, first_line, is_session_lost, refusal_words, refuses};
 use super::settle::{answered, end, left_open};
 use crate::time::Time;
 use crate::wire::frame::Answer;
+use crate::wire::id::Id;
 use bytes::Bytes;
 
 /// The write failed. That nothing left is a proof: it also corrects an `unknown` that the process's end had
@@ -67,28 +68,37 @@ pub(super) fn generation_over(s: &mut Session, event: &Event, why: &str) {
     }
 }
 
-/// A JSON-RPC body under a status that is not 2xx.
+/// A JSON-RPC body under a status that is not 2xx; `id` as it came.
 pub(super) fn refusing_body(
     s: &mut Session,
     at: Time,
     call: CallId,
     x: &Exchange,
-    answer: &Answer<'_>,
+    (id, answer): (Option<&Id>, &Answer<'_>),
     frame: &Bytes,
 ) {
     let status = x.status.unwrap_or(0);
+    // Whoever gives the request's own id back has read the request: a refusal made before that has none.
+    let own = matches!((id, &x.rpc_id), (Some(a), Some(b)) if a == b || a.is_near(b));
     let (code, message) = match answer {
         Answer::Error { code, message, .. } => (*code, message.as_str()),
         Answer::Result(_) => (None, ""),
     };
     let said = first_line(message);
-    if is_session_lost(status, code, message, x.with_session) {
+    if matches!(answer, Answer::Result(_)) {
+        let why = format!("HTTP {status} with a result in it: the two contradict each other");
+        end(s, at, call, Outcome::Unknown, why);
+    } else if !own && is_session_lost(status, code, message, x.with_session, own) {
         end(s, at, call, Outcome::Refused, format!("session lost: HTTP {status}, {said}"));
-    } else if x.modern && refusal::wants_initialize(status, code, message) {
+    } else if !own && x.modern && refusal::wants_initialize(status, code, message) {
         let why = format!("HTTP {status}, the server does not speak 2026-07-28 any more: {said}");
         end(s, at, call, Outcome::Refused, why);
     } else if refuses(status) {
         end(s, at, call, Outcome::Refused, format!("{}: {said}", refusal_words(status, x)));
+    } else if matches!(status, 502..=504) || (status >= 500 && !own) {
+        // What a gateway says of its server, or a transport of its own failure, is not the tool's answer.
+        let why = format!("HTTP {status} without the tool's own answer, which said: {said}");
+        end(s, at, call, Outcome::Unknown, why);
     } else {
         answered(s, at, call, answer, frame);
     }
@@ -101,7 +111,9 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     let status = x.status.unwrap_or(0);
     let text = String::from_utf8_lossy(body);
     let shown = refusal::page_title(&text).unwrap_or_else(|| first_line(&text));
-    let (outcome, why) = if is_session_lost(status, None, &text, x.with_session) {
+    // A plain 500 with such words may be the work's own trouble: no proof that it did not run.
+    let lost = status != 500 && is_session_lost(status, None, &text, x.with_session, false);
+    let (outcome, why) = if lost {
         (Outcome::Refused, format!("session lost: HTTP {status}, {shown}"))
     } else if refuses(status) {
         (Outcome::Refused, format!("{}: {shown}", refusal_words(status, &x)))

@@ -38,8 +38,14 @@ pub struct Misfit {
 pub(super) enum Asked {
     Initialize,
     Discover,
-    Tools { first: bool },
-    Task { call: CallId, ends: bool },
+    Tools {
+        /// The first page, asked for by the event with this number; `None` for later pages.
+        first: Option<u64>,
+    },
+    Task {
+        call: CallId,
+        ends: bool,
+    },
     Other,
 }
 
@@ -58,6 +64,9 @@ pub struct Session {
     pub tools_generation: u32,
     /// The server said that its list changed and it hasn't been read again.
     pub tools_stale: bool,
+    /// The last event that said so, and the one that asked for the first page of `tools`.
+    pub(super) tools_changed: u64,
+    pub(super) tools_asked: u64,
     /// The server's name and version.
     pub server: Option<ServerInfo>,
     /// The raw capabilities that it declared, as sent.
@@ -150,13 +159,25 @@ impl Session {
                 let why = "the server closed its stdout without answering; its process still runs";
                 ends::generation_over(self, event, why);
             }
-            Kind::Exit { code, signal } => {
-                let ended = Ended { at, code: *code, signal: *signal };
+            Kind::Exit { code, signal, certain } => {
+                let gone_at = certain.then_some(at);
+                let ended = Ended { at, code: *code, signal: *signal, gone_at };
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.ended = Some(ended);
                 }
-                let why = format!("the server process died ({}) before it answered", ended.words());
+                let why = match gone_at {
+                    Some(_) => {
+                        format!("the server process died ({}) before it answered", ended.words())
+                    }
+                    None => format!("no answer: {}", ended.sentence()),
+                };
                 ends::generation_over(self, event, &why);
+            }
+            Kind::AllGone => {
+                let ended = self.generation_mut(event.generation).and_then(|g| g.ended.as_mut());
+                if let Some(ended) = ended {
+                    ended.gone_at.get_or_insert(at);
+                }
             }
             Kind::Agreed { protocol } => self.protocol = Some(protocol.clone()),
             Kind::State { state, why } => {
@@ -270,7 +291,7 @@ impl Session {
             ("server/discover", _) => Some(Asked::Discover),
             ("tools/list", _) => {
                 let first = params.and_then(|p| raw::get(p, "cursor")).is_none();
-                Some(Asked::Tools { first })
+                Some(Asked::Tools { first: first.then_some(event.seq) })
             }
             ("tasks/get" | "tasks/result", Some(call)) => {
                 Some(Asked::Task { call, ends: method == "tasks/result" })

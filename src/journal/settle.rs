@@ -4,7 +4,9 @@
 //! An answer always beats an earlier `unknown`, and is then marked late. What settles a call without an answer is
 //! in `ends`.
 
-use super::call::{AnswerStatus, Call, CallId, Outcome, Settled, answer_status, answer_text};
+use super::call::{
+    AnswerStatus, Call, CallId, Outcome, Settled, answer_status, answer_text, is_wordless,
+};
 use super::fold::Session;
 use super::live::Task;
 use super::refusal::first_line;
@@ -103,9 +105,14 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
         error: None,
     };
     match answer {
+        Answer::Result(r) if odd_is_error(r) => {
+            let why = "answered, but its isError is no boolean: not known whether the tool failed";
+            let result = Some(Text::part(frame, r));
+            Settled { outcome: Outcome::Unknown, why: why.into(), result, ..base }
+        }
         Answer::Result(r) if raw::get(r, "isError").and_then(raw::as_bool) == Some(true) => {
             let text = answer_text(r);
-            let why = if text.trim().is_empty() {
+            let why = if is_wordless(r) {
                 "the tool answered with an error without a word; a bridge may have lost its server"
                     .into()
             } else {
@@ -140,6 +147,11 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
             Settled { outcome: Outcome::RpcError, why, error: Some((*raw).to_owned()), ..base }
         }
     }
+}
+
+/// There, and neither a boolean nor null.
+fn odd_is_error(result: &str) -> bool {
+    raw::get(result, "isError").is_some_and(|v| raw::as_bool(v).is_none() && !raw::is_null(v))
 }
 
 /// Settled as not finished, with an end that may still come.

@@ -8,7 +8,7 @@
 mod baskets;
 mod charge;
 mod faults;
-mod headers;
+pub(crate) mod headers;
 mod http;
 mod mcp;
 mod pending;
@@ -20,6 +20,7 @@ mod tool;
 
 pub use charge::ChargeOptions;
 pub use faults::{Faults, KillPoint};
+pub(crate) use http::loopback;
 pub use tickets::TicketOptions;
 
 use crate::error::{Error, Exit, Result};
@@ -98,7 +99,7 @@ fn seconds(name: &str, value: f64) -> Result<Duration> {
 }
 
 /// One line on stderr. A closed stderr is no reason to fail.
-fn log(line: &str) {
+pub(crate) fn log(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
@@ -126,7 +127,7 @@ fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn signalled() -> Result<()> {
+pub(crate) async fn signalled() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| {
         signal(kind).map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))

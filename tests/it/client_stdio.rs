@@ -1,8 +1,9 @@
 //! A child's odd ways, by real processes: noise, death, silence, a stubborn end. The shell plays the server.
 
-use crate::support::shell::{ANSWER, server as shell};
+use crate::support::shell::{ANSWER, script, server as shell};
 use redial::client::{Client, Endpoint, Era, Settings};
 use redial::journal::{LinkState, Outcome};
+use redial::judge::Observed;
 use std::time::{Duration, Instant};
 
 async fn ready(endpoint: Endpoint) -> Client {
@@ -44,6 +45,43 @@ async fn an_exit_code_and_a_signal_are_told_apart() {
         });
         client.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_launcher_is_not_its_server_until_what_it_started_is_gone() {
+    // The launcher dies at the call; the server behind it goes on, and answers once the flag is there.
+    let dir = tempfile::tempdir().unwrap();
+    let flag = dir.path().join("go");
+    let work =
+        format!("kill -9 $PPID; until [ -e {} ]; do sleep 0.05; done; {ANSWER}", flag.display());
+    // The server is a shell of its own, so that `$PPID` is the launcher.
+    let launch = r#"exec 3<&0; /bin/sh -c "$0" <&3 & wait"#;
+    let command = ["/bin/sh", "-c", launch, &script("", &work)].map(String::from).to_vec();
+    let client = ready(Endpoint::Stdio { command, env: vec![], cwd: None }).await;
+    let id = client.call("t", "{}", Some(20.0)).await.unwrap();
+    let first = client.settled(id).await.unwrap().settled.unwrap();
+    assert_eq!(first.outcome, Outcome::Unknown);
+    assert!(first.why.contains("signal 9 (SIGKILL)"), "{}", first.why);
+    assert!(first.why.contains("something it started may still run"), "{}", first.why);
+    let link =
+        client.journal().wait(|s| s.link.clone().filter(|l| l.state == LinkState::Dead)).await;
+    assert!(link.why.contains("something it started may still run"), "{}", link.why);
+    client.journal().read(|s| {
+        let g = &s.generations[0];
+        assert!(g.ended.is_some() && Observed::of(g).is_none(), "{:?}", g.ended);
+    });
+    // Its answer still counts, and nobody has killed it for the launcher's death.
+    std::fs::write(&flag, "").unwrap();
+    let late = client
+        .journal()
+        .wait(|s| s.calls[&id].settled.clone().filter(|s| s.outcome == Outcome::Ok))
+        .await;
+    assert!(late.late);
+    // Asked for a new process, redial ends what is left of the old one; only then is its end certain.
+    client.reconnect();
+    let gone = client.journal().wait(|s| Observed::of(&s.generations[0])).await;
+    assert!(client.journal().read(|s| s.generations[0].ended.unwrap().at < gone.at));
+    client.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

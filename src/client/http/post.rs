@@ -134,12 +134,13 @@ fn doubt(
         return None;
     }
     let text = String::from_utf8_lossy(body);
-    let (code, message) = match Frame::parse(&text) {
-        Frame::Response { answer: Answer::Error { code, message, .. }, .. } => (code, message),
-        _ => (None, text.into_owned()),
+    let (id, code, message) = match Frame::parse(&text) {
+        Frame::Response { id, answer: Answer::Error { code, message, .. } } => (id, code, message),
+        _ => (None, None, text.into_owned()),
     };
+    let own = id.is_some() && id == post.id;
     let generation = conn.generation;
-    if had_session && refusal::is_session_lost(status, code, &message, true) {
+    if had_session && refusal::is_session_lost(status, code, &message, true, own) {
         return Some(LinkEvent::SessionLost { generation, status });
     }
     let wrong_era = match conn.protocol() {
