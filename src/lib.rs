@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod client;
 pub mod demo;
+pub mod endpoints;
 pub mod error;
 pub mod filter;
 pub mod inspect;
@@ -14,6 +15,7 @@ pub mod judge;
 pub mod lab;
 pub mod ledger;
 pub mod model;
+mod near;
 pub mod record;
 pub mod recording;
 pub mod replay;

@@ -19,7 +19,7 @@ pub async fn run(a: AttachArgs) -> Done {
     let recording = a.recording.as_deref().map(Recording::open).transpose()?;
     if endpoint.is_none() && ledger.is_none() && recording.is_none() {
         return Err(Error::usage("attach needs something to attach to")
-            .hint("give --ledger FILE, --recording FILE, --http URL, or a server to start: -- COMMAND ARGS…")
+            .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
     }
     need_terminal()?;
@@ -27,6 +27,7 @@ pub async fn run(a: AttachArgs) -> Done {
     let settings = Settings {
         era: a.endpoint.era(),
         start_limit_s: a.endpoint.start_timeout,
+        call_limit_s: a.endpoint.call_limit(None),
         reconnect: true,
         respawn: a.respawn,
         listen: true,

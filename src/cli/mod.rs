@@ -3,9 +3,11 @@
 
 pub mod args;
 mod attach;
+mod batch;
 mod call;
 mod connect;
 mod demo;
+mod endpoint;
 mod failure;
 mod find;
 mod gate;
@@ -68,6 +70,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     let done = runtime.block_on(run(cli.command));
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    crate::ledger::remove_private_copies();
     match done {
         Ok(exit) => exit as u8,
         Err(failure) => asked.failed(&failure) as u8,
@@ -79,15 +82,17 @@ async fn run(command: Option<Command>) -> Done {
         None if attach::has_terminal() => attach::demo().await,
         None => demo::run().await,
         Some(Command::Attach(a)) => attach::run(a).await,
-        Some(Command::Rows(a)) => rows::run(a).await,
+        Some(Command::Rows(a)) => interrupt::reading(rows::run(a)).await,
+        Some(Command::Find(a)) if a.endpoint.is_none() => interrupt::reading(find::run(a)).await,
         Some(Command::Find(a)) => find::run(a).await,
         Some(Command::Reissue(a)) => reissue::run(a).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a).await,
-        Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,
         Some(Command::Teach(a)) => teach::run(a).await,
+        Some(Command::Batch(a)) => batch::run(a).await,
+        Some(Command::Verify(a)) => interrupt::reading(verify::run(a)).await,
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),

@@ -3,7 +3,7 @@
 
 mod report;
 
-use super::connect::{known_tool, open};
+use super::connect::{known_tool, open, settings};
 use super::interrupt::{Interrupt, watched};
 use super::open::open_ledger;
 use super::plain::complain;
@@ -52,7 +52,7 @@ pub async fn run(a: ReplayArgs) -> Done {
     let endpoint = a.endpoint.required()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let interrupt = Interrupt::listen();
-    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let client = open(endpoint, settings(&a.endpoint, a.timeout), &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
     let look_up = inspector.look_up.clone();

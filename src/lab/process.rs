@@ -118,6 +118,7 @@ impl Server {
     /// Waits for its end.
     pub async fn ended(&mut self) -> Option<Ended> {
         let status = tokio::time::timeout(GONE, self.child.wait()).await.ok()?.ok()?;
+        // Whether anything it started is left is for `survivors` to say.
         Some(Ended { at: Time::now(), code: status.code(), signal: status.signal(), gone_at: None })
     }
 
