@@ -1,8 +1,9 @@
 //! The command line (design: "Command line"): stable names, parsed by clap into what the commands take.
 //! A flag or command is absent until it does something.
 
-use crate::client::{Endpoint, Era};
-use crate::error::{Error, Result};
+use super::recorded::{MockArgs, RecordArgs, ReplayArgs, ShowArgs};
+use crate::client::Answerer;
+use crate::endpoints::Named;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -38,10 +39,26 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Make one call and report its outcome
     Call(CallArgs),
+    /// Make many calls over one connection, through every break
+    Batch(BatchArgs),
     /// Count requests and effects: did each happen exactly once?
     Verify(VerifyArgs),
+    /// Kill a server in the middle of its work, many times, and count effects
+    Killtest(KilltestArgs),
+    /// Run the articles' claims for real and count
+    Lab(LabArgs),
+    /// Lessons on a terminal: make it happen, say what you expect, count
+    Teach(TeachArgs),
     /// Run a built-in server
     Serve(ServeArgs),
+    /// Sit in front of a server and write everything down
+    Record(RecordArgs),
+    /// Show a recording: frames, calls with outcomes, stderr, exits
+    Show(ShowArgs),
+    /// Run a recorded session against a live server and see what differs
+    Replay(ReplayArgs),
+    /// Serve a recording, so that a client can be tested against it
+    Mock(MockArgs),
 }
 
 /// Where the server is.
@@ -49,20 +66,26 @@ pub enum Command {
 #[command(next_help_heading = "Endpoint")]
 pub struct EndpointArgs {
     /// A Streamable HTTP URL, e.g. http://127.0.0.1:8000/mcp
-    #[arg(long, value_name = "URL", conflicts_with = "endpoint_command")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["endpoint_command", "server"])]
     pub http: Option<String>,
     /// A header for every request, "Name: value" (repeatable)
     #[arg(long, value_name = "K:V", requires = "http")]
     pub header: Vec<String>,
-    /// Protocol era: ask the server, 2026-07-28 only, or initialize first
-    #[arg(long, value_enum, default_value = "auto")]
-    pub era: EraArg,
+    /// A server of the .mcp.json here or in a folder above, by its name
+    #[arg(long, value_name = "NAME", conflicts_with = "endpoint_command")]
+    pub server: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first [default: auto, or what .mcp.json says]
+    #[arg(long, value_enum)]
+    pub era: Option<EraArg>,
     /// How long the server may take to become ready, in seconds
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub start_timeout: f64,
     /// A server to start on stdio, after `--`
     #[arg(last = true, value_name = "COMMAND", id = "endpoint_command")]
     pub endpoint_command: Vec<String>,
+    /// What --server found, once it was looked for.
+    #[arg(skip)]
+    pub(super) named: std::sync::OnceLock<Named>,
 }
 
 /// See [`Era`].
@@ -75,75 +98,6 @@ pub enum EraArg {
     Modern,
     /// initialize first
     Legacy,
-}
-
-impl EndpointArgs {
-    /// The endpoint, if one was named.
-    ///
-    /// # Errors
-    /// Exit 2 when the URL isn't one, or a header isn't `Name: value`.
-    pub fn endpoint(&self) -> Result<Option<Endpoint>> {
-        if let Some(url) = &self.http {
-            check_url(url)?;
-            let headers = self.header.iter().map(|h| header(h)).collect::<Result<_>>()?;
-            return Ok(Some(Endpoint::Http { url: url.clone(), headers }));
-        }
-        if self.endpoint_command.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Endpoint::Stdio {
-            command: self.endpoint_command.clone(),
-            env: Vec::new(),
-            cwd: None,
-        }))
-    }
-
-    /// The endpoint, which must be there.
-    ///
-    /// # Errors
-    /// Exit 2 when none was named.
-    pub fn required(&self) -> Result<Endpoint> {
-        self.endpoint()?.ok_or_else(|| {
-            Error::usage("no endpoint was named")
-                .hint("give --http URL, or a server to start: -- COMMAND ARGS…")
-        })
-    }
-
-    /// The era asked for.
-    pub fn era(&self) -> Era {
-        match self.era {
-            EraArg::Auto => Era::Auto,
-            EraArg::Modern => Era::Modern,
-            EraArg::Legacy => Era::Legacy,
-        }
-    }
-}
-
-fn check_url(url: &str) -> Result<()> {
-    let rest = ["http://", "https://"].iter().find_map(|s| {
-        url.get(..s.len()).filter(|head| head.eq_ignore_ascii_case(s)).map(|_| &url[s.len()..])
-    });
-    let host = rest.is_some_and(|r| r.starts_with(|c: char| !"/?#:".contains(c)));
-    if host && reqwest::Url::parse(url).is_ok() {
-        return Ok(());
-    }
-    Err(Error::usage(format!("--http {url:?} is no URL; nothing was sent"))
-        .hint("it looks like http://127.0.0.1:8000/mcp"))
-}
-
-/// A header line as two parts. A malformed one is not repeated in the error: it may hold a secret.
-fn header(text: &str) -> Result<(String, String)> {
-    // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
-    let blank = [' ', '\t'];
-    match text.split_once(':').map(|(k, v)| (k.trim_matches(blank), v.trim_matches(blank))) {
-        Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
-            Ok((k.to_owned(), v.to_owned()))
-        }
-        _ => Err(Error::usage("a --header is not of the form \"Name: value\"; nothing was sent")
-            .hint("for example: --header 'Authorization: Bearer …'")),
-    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -188,9 +142,37 @@ pub struct ReadOnly {
     pub read_only: bool,
 }
 
+/// `--elicit`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct ElicitArg {
+    /// When the server asks for input: accept its own defaults [default: it is not offered, so it can't ask]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub elicit: Option<Elicit>,
+}
+
+/// How questions of the server are answered where nobody can be asked.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Elicit {
+    /// The defaults of the form; declined where a required value has none
+    AcceptDefaults,
+}
+
+impl ElicitArg {
+    /// Who answers.
+    pub fn answerer(&self) -> Answerer {
+        match self.elicit {
+            Some(Elicit::AcceptDefaults) => Answerer::AcceptDefaults,
+            None => Answerer::Decline,
+        }
+    }
+}
+
 /// `redial attach`.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
+    /// A recording of the agent's own session, followed as it grows (`latest`: the one begun last)
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
     #[command(flatten)]
     pub ledger: LedgerArgs,
     #[command(flatten)]
@@ -275,21 +257,26 @@ pub struct ReissueArgs {
     /// A file that holds the arguments
     #[arg(long, value_name = "F", group = "arguments")]
     pub args_file: Option<PathBuf>,
+    /// A recording to find the call in: its arguments as they were, byte for byte (`latest` works)
+    #[arg(long, value_name = "FILE", group = "arguments")]
+    pub recording: Option<PathBuf>,
     /// Files to find the arguments in (any JSON, JSON Lines or transcript): objects with this request_id, at any depth
     #[arg(long, value_name = "F", num_args = 1.., group = "arguments")]
     pub args_from: Vec<PathBuf>,
     /// Send it: the request_id again, where nobody can be asked
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
-    /// Seconds until the call counts as unknown
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
-    pub timeout: f64,
+    /// Seconds until the call counts as unknown [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]
     pub lookup: String,
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
     #[command(flatten)]
     pub read_only: ReadOnly,
     #[command(flatten)]
@@ -300,8 +287,17 @@ pub struct ReissueArgs {
 
 /// `redial tools`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  redial tools --http http://127.0.0.1:8000/mcp")]
+#[command(
+    after_help = "Classes, by the server's own hints: changes nothing (read-only) · repeatable (idempotent) · unprotected (nothing is said to
+stop a second run). A hint is the server's word and no proof.
+
+Example:
+  redial tools --http http://127.0.0.1:8000/mcp"
+)]
 pub struct ToolsArgs {
+    /// The server's look-up tool
+    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    pub lookup: String,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -328,9 +324,9 @@ pub struct CallArgs {
     /// Its arguments, a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub args: String,
-    /// Seconds until the call counts as unknown
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
-    pub timeout: f64,
+    /// Seconds until the call counts as unknown [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
     /// Send it although the ledger has this request_id: the request_id again
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
@@ -340,6 +336,53 @@ pub struct CallArgs {
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+}
+
+/// `redial batch`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The input is JSON Lines, one call each: {\"tool\":\"T\",\"args\":{…},\"timeout_s\":S}, or a pause: {\"wait_s\":S}. What stands
+there is sent over one connection, each line once, whatever breaks: what was in flight is unknown, and nothing is sent
+again. HTTP connects again, and the next line waits for it as long as --start-timeout; what comes after the end of a
+server on stdio is not sent, unless --respawn. With --ledger, a request_id that the ledger already has makes a line a
+repeat, which wants its --confirm. A bad line is told by its number, and the rest still runs.
+
+Exit status, the worst of all lines in this order: 4 an outcome is unknown or in progress · 1 answered with an error,
+or refused · 5 not sent, or the endpoint never became ready · 6 the ledger can't be read · 3 the gate stopped it ·
+2 a bad line or an unknown tool · 0 all answered, and finished where they say so
+
+Example:
+  redial batch calls.jsonl --ledger ledger.db --respawn -- redial serve tickets"
+)]
+pub struct BatchArgs {
+    /// The calls; - is stdin
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+    /// So many calls in flight at once; above 1 outcomes come as they end
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub concurrency: u16,
+    /// Seconds until a call counts as unknown, where its line doesn't say [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
+    /// Send it although the ledger has this request_id (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub confirm: Vec<String>,
+    /// Start a stdio server that ended again (a new process is an act)
+    #[arg(long)]
+    pub respawn: bool,
+    /// JSON Lines: one document for each call
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
     #[command(flatten)]
     pub read_only: ReadOnly,
     #[command(flatten)]
@@ -367,12 +410,102 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
+/// `redial killtest`.
+#[derive(Debug, Args)]
+pub struct KilltestArgs {
+    /// How many times
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub trials: u32,
+    /// The same seed kills at the same moments
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Where: before-claim, during-work, before-commit, after-commit (the built-in server), or random
+    #[arg(long, value_name = "POINT", default_value = "random", value_parser = ["before-claim", "during-work", "before-commit", "after-commit", "random"])]
+    pub at: String,
+    /// The tool: create_ticket has a request_id, charge has none and shows what that means
+    #[arg(long, value_name = "T")]
+    pub tool: Option<String>,
+    /// Where recordings of trials that were not exactly once are kept
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// The ledger that the server writes and effects are counted in; needed for any server but the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Where the server listens, if it speaks HTTP; it is started with --start
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub http: Option<String>,
+    /// How the server of --http is started, e.g. "python server.py" (no shell; NAME=VALUE first for the environment)
+    #[arg(long, value_name = "COMMAND")]
+    pub start: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first
+    #[arg(long, value_enum, default_value = "auto")]
+    pub era: EraArg,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// A server to start on stdio and kill, after `--`; none: the built-in one
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `redial lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+impl LabArgs {
+    /// Asked for JSON.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            LabCommand::List { json } | LabCommand::Run { json, .. } => *json,
+        }
+    }
+}
+
+/// `redial lab list|run`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// The scenarios, and how the clients in them repeat
+    List {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Play one scenario, or all
+    Run {
+        /// The scenario's name, or all
+        name: String,
+        /// One protocol era only; auto plays both where both make sense
+        #[arg(long, value_enum, default_value = "auto")]
+        era: EraArg,
+        /// Keep a recording of each run here
+        #[arg(long, value_name = "DIR")]
+        keep: Option<PathBuf>,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `redial teach`.
+#[derive(Debug, Args)]
+pub struct TeachArgs {
+    /// The lesson to begin with; none opens the menu
+    pub lesson: Option<String>,
+}
+
 /// `redial serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Which server
     #[command(subcommand)]
     pub server: ServerCommand,
+    /// End when the process that started it ends (Linux)
+    #[arg(long, hide = true)]
+    pub die_with_parent: bool,
 }
 
 /// The built-in servers.
@@ -395,6 +528,9 @@ pub enum ServerCommand {
         /// The work of a ticket with this title raises an error
         #[arg(long, value_name = "TITLE", hide = true)]
         fail_title: Option<String>,
+        /// What is to go wrong: kill:POINT, once:FILE, exit:N, drop-answer, lose-session:STATUS, busy:STATUS*N, rpc-error
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
     /// A server whose tool can't be repeated safely
     Charge {
@@ -407,39 +543,18 @@ pub enum ServerCommand {
         /// How long a charge sleeps after its effect, in seconds
         #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
         work_seconds: f64,
+        /// What is to go wrong; see `tickets`
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
+    /// Handles that live in the process, for the lab
+    #[command(hide = true)]
+    Baskets,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn headers_and_urls_are_checked_before_anything_is_sent() {
-        assert_eq!(header("X-A:b:c").unwrap(), ("X-A".into(), "b:c".into()));
-        assert_eq!(header("Empty:").unwrap(), ("Empty".into(), String::new()));
-        for bad in
-            ["no colon secret", ": secret", "a b: secret", "X\n: secret", "X: secret\r\nY: z"]
-        {
-            let e = header(bad).unwrap_err();
-            assert_eq!(e.exit, crate::error::Exit::Usage, "{bad:?}");
-            assert!(!e.to_string().contains("secret"), "{e}");
-        }
-        for good in ["http://127.0.0.1:8000/mcp", "HTTPS://example.org", "http://[::1]:9/x"] {
-            assert!(check_url(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "",
-            "localhost:8000",
-            "ftp://x/",
-            "http://",
-            "http:///mcp",
-            "http://[bad",
-            "http://:80/",
-        ] {
-            assert!(check_url(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn the_parser_is_sound() {

@@ -7,16 +7,19 @@ use crate::client::{Client, Settings};
 use crate::demo::stage;
 use crate::error::{Error, Result};
 use crate::inspect::Inspector;
+use crate::inspect::recorded::Recorded;
 use crate::judge::Rules;
+use crate::recording::Recording;
 use crate::tui::data::DemoInfo;
 use crate::tui::{Setup, run as screen};
 
 pub async fn run(a: AttachArgs) -> Done {
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
-    if endpoint.is_none() && ledger.is_none() {
+    let recording = a.recording.as_deref().map(Recording::open).transpose()?;
+    if endpoint.is_none() && ledger.is_none() && recording.is_none() {
         return Err(Error::usage("attach needs something to attach to")
-            .hint("give --ledger FILE, --http URL, or a server to start: -- COMMAND ARGS…")
+            .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
     }
     need_terminal()?;
@@ -24,6 +27,7 @@ pub async fn run(a: AttachArgs) -> Done {
     let settings = Settings {
         era: a.endpoint.era(),
         start_limit_s: a.endpoint.start_timeout,
+        call_limit_s: a.endpoint.call_limit(None),
         reconnect: true,
         respawn: a.respawn,
         listen: true,
@@ -33,6 +37,7 @@ pub async fn run(a: AttachArgs) -> Done {
     let mut inspector = Inspector::new(ledger, client, rules);
     inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
+    inspector.recording = recording.map(Recorded::new);
     Ok(screen(Setup { inspector, demo: None, theme: None }).await?)
 }
 

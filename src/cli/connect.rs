@@ -6,7 +6,18 @@ use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
 use crate::error::{Error, Exit, Result};
 pub use crate::inspect::tool::known_tool;
+use crate::journal::LinkState;
 use crate::json::raw;
+
+/// How a one-shot command behaves: it does not connect again, and nobody is there to answer questions.
+pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Settings {
+    Settings {
+        era: args.era(),
+        start_limit_s: args.start_timeout,
+        call_limit_s,
+        ..Settings::default()
+    }
+}
 
 /// Connects and waits until the server has answered a real request.
 ///
@@ -14,19 +25,12 @@ use crate::json::raw;
 /// Exit 5 with the server's last words.
 pub async fn open(
     endpoint: Endpoint,
-    args: &EndpointArgs,
-    call_limit_s: f64,
+    settings: Settings,
     interrupt: &Interrupt,
 ) -> std::result::Result<Client, Failure> {
-    let settings = Settings {
-        era: args.era(),
-        start_limit_s: args.start_timeout,
-        call_limit_s,
-        ..Settings::default()
-    };
     let client = Client::start(endpoint, settings);
     let ready = tokio::select! {
-        ready = client.ready() => ready,
+        ready = first_ready(&client) => ready,
         name = interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
     };
     match ready {
@@ -36,6 +40,18 @@ pub async fn open(
             client.close().await;
             Err(Failure { error, witness })
         }
+    }
+}
+
+/// A server that isn't there at the start is no break to be waited out, even where a later one would be.
+async fn first_ready(client: &Client) -> Result<()> {
+    let waits = client.journal().wait(|s| {
+        let link = s.link.as_ref()?;
+        matches!(link.state, LinkState::Waiting { .. }).then(|| link.why.clone())
+    });
+    tokio::select! {
+        ready = client.ready() => ready,
+        why = waits => Err(Error::endpoint(format!("{}: {why}", client.endpoint().name()))),
     }
 }
 

@@ -11,7 +11,7 @@ use super::rows::table;
 use crate::demo::{Demo, stage};
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
-use crate::inspect::reissue::{Agreed, Released, Wish};
+use crate::inspect::reissue::{Released, Wish};
 use crate::judge::Rules;
 use crate::time::Time;
 
@@ -109,14 +109,7 @@ async fn repeat(inspector: &Inspector, wish: &Wish, p: &mut Plain) -> Result<()>
         &format!("{}: {}", prepared.decision.ask.word(), prepared.decision.reasons.join("; ")),
     );
     let confirm = prepared.decision.confirm.clone();
-    let agreed = Agreed {
-        wish: &prepared.wish,
-        tool: &prepared.tool,
-        args: &prepared.args,
-        ask: prepared.decision.ask,
-        confirmed: Some(&confirm),
-    };
-    let released: Released = inspector.release(&agreed).await?;
+    let released: Released = inspector.release(&prepared.agreed(Some(&confirm))).await?;
     super::reissue::outcome(p, &released, &demo_witness(inspector)?);
     Ok(())
 }

@@ -23,6 +23,7 @@ enum About {
     Tools,
     Call { tool: String, args: String },
     Reissue { id: String, tool: Option<String>, args: Option<String> },
+    Batch,
     Other,
 }
 
@@ -33,13 +34,21 @@ impl Asked {
             None => ("demo", false, About::Other),
             Some(Command::Attach(_)) => ("attach", false, About::Other),
             Some(Command::Serve(_)) => ("serve", false, About::Other),
+            Some(Command::Killtest(a)) => ("killtest", a.json, About::Other),
+            Some(Command::Lab(a)) => ("lab", a.json(), About::Other),
+            Some(Command::Teach(_)) => ("teach", false, About::Other),
             Some(Command::Verify(a)) => ("verify", a.json, About::Verify),
+            Some(Command::Record(_)) => ("record", false, About::Other),
+            Some(Command::Mock(_)) => ("mock", false, About::Other),
+            Some(Command::Show(a)) => ("show", a.json, About::Other),
+            Some(Command::Replay(a)) => ("replay", a.json, About::Other),
             Some(Command::Rows(a)) => ("rows", a.json, About::Rows),
             Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),
             Some(Command::Tools(a)) => ("tools", a.json, About::Tools),
             Some(Command::Call(a)) => {
                 ("call", a.json, About::Call { tool: a.tool.clone(), args: a.args.clone() })
             }
+            Some(Command::Batch(a)) => ("batch", a.json, About::Batch),
             Some(Command::Reissue(a)) => ("reissue", a.json, reissue(a)),
         };
         Asked { name, json, about }
@@ -101,6 +110,8 @@ impl Asked {
                     ..Reissue::default()
                 })
             }
+            // A line, as its reader expects them.
+            About::Batch => line(&Bare { schema, error: words, witness }),
             About::Other => document(&Bare { schema, error: words, witness }),
         }
     }

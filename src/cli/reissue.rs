@@ -1,7 +1,7 @@
 //! `redial reissue`: the same request again, with the same request_id, behind the gate.
 
 use super::args::ReissueArgs;
-use super::connect::{arguments_object, check_request_id, known_tool, open};
+use super::connect::{arguments_object, check_request_id, known_tool, open, settings};
 use super::find;
 use super::gate::{Answer, ask};
 use super::interrupt::{Interrupt, watched};
@@ -9,13 +9,15 @@ use super::json::document;
 use super::open::{open_ledger, readable};
 use super::plain::{Plain, Role, complain, print_raw};
 use super::report::{CallJson, Done, Witness, clip, exit_of};
+use crate::client::Settings;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
-use crate::inspect::reissue::{Agreed, Prepared, Released, Wish};
+use crate::inspect::reissue::{Prepared, Released, Wish};
 use crate::inspect::request::hash_matches;
 use crate::journal::Outcome;
 use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
+use crate::recording::Recording;
 use serde::Serialize;
 use std::path::Path;
 
@@ -63,7 +65,11 @@ pub async fn run(a: ReissueArgs) -> Done {
     let (ledger, rules) = open_ledger(&a.ledger)?;
     readable(ledger.as_ref()).await?;
     let interrupt = Interrupt::listen();
-    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let settings = Settings {
+        answerer: a.elicit.answerer(),
+        ..settings(&a.endpoint, a.endpoint.call_limit(a.timeout))
+    };
+    let client = open(endpoint, settings, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.look_up = a.lookup.clone();
     inspector.read_only = a.read_only.read_only;
@@ -84,7 +90,7 @@ async fn reissue(
         tool: a.tool.clone(),
         candidates,
         first_delivery: false,
-        limit_s: Some(a.timeout),
+        limit_s: Some(a.endpoint.call_limit(a.timeout)),
     };
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
@@ -135,14 +141,7 @@ pub async fn run_prepared(
     if let Some(warning) = &prepared.warning {
         complain(warning);
     }
-    let agreed = Agreed {
-        wish: &prepared.wish,
-        tool: &prepared.tool,
-        args: &prepared.args,
-        ask: prepared.decision.ask,
-        confirmed: confirmed.as_deref(),
-    };
-    let released = inspector.release(&agreed).await?;
+    let released = inspector.release(&prepared.agreed(confirmed.as_deref())).await?;
     let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
     if let Some(name) = run.interrupt.seen() {
         complain(&format!("interrupted ({name}); what became of the call:"));
@@ -159,7 +158,8 @@ pub async fn run_prepared(
     Ok(exit_of(&released.call, prepared.reads_only))
 }
 
-fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
+/// Before and after, as JSON.
+pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
     let (before, after) = r.map_or((&p.before, &p.before), |r| (&r.before, &r.after));
     let own = |x: &crate::inspect::request::Request| x.facts.has_effects_table.then(|| x.effects());
     RepeatJson {
@@ -279,6 +279,19 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     if let Some(path) = &a.args_file {
         let name = path.display().to_string();
         return given(read(path)?, Source::File(name.clone()), &name);
+    }
+    if let Some(named) = &a.recording {
+        let r = Recording::open(named)?;
+        let found = r.candidates(&a.request_id, &a.lookup);
+        if found.is_empty() {
+            return Err(Error::usage(format!(
+                "no call with request_id {} is in the recording {}; nothing was sent",
+                a.request_id,
+                r.path().display()
+            ))
+            .hint("`redial show FILE` lists what is in it"));
+        }
+        return Ok(found);
     }
     let mut found = Vec::new();
     for path in &a.args_from {

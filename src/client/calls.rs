@@ -1,11 +1,12 @@
 //! What a person or a script asks for: a call, its limit, giving it up, another request, the list of tools.
 //! A `tools/call` leaves from here and nowhere else, once for each command.
 
-use super::conn::{Ask, Conn, Transport};
+use super::conn::{Ask, Conn, Reply, Transport};
 use super::driver::Driver;
+use super::modern::Header;
 use super::{duration, follow, handshake};
 use crate::journal::event::{Note, Purpose};
-use crate::journal::{CallId, Journal, Kind};
+use crate::journal::{Call, CallId, Journal, Kind};
 use crate::json::raw;
 use crate::wire::frame;
 use crate::wire::id::Id;
@@ -26,6 +27,26 @@ pub(super) struct Asked {
     pub limit_s: f64,
     /// Progress moves the limit.
     pub extends: bool,
+}
+
+/// A later round of a call. It is sent here and not by who follows the call, so that giving a call up and going
+/// on with it can't overtake each other.
+pub(super) struct Round {
+    pub conn: Arc<Conn>,
+    pub call: CallId,
+    /// Those of the round, without `_meta`.
+    pub params: String,
+    pub headers: Vec<Header>,
+    /// Gets the coming answer.
+    pub sent: oneshot::Sender<Result<oneshot::Receiver<Reply>, Stopped>>,
+}
+
+/// Why a round is not sent.
+pub(super) enum Stopped {
+    /// The call was given up or has ended.
+    GivenUp,
+    /// Its connection is over.
+    Gone,
 }
 
 /// When the list of tools is read again: at once after the first change, then ever more seldom while a server
@@ -100,6 +121,23 @@ impl Driver {
         let sent = follow::Sent { call, reply, params, headers };
         tokio::spawn(follow::call(conn, sent, self.live.subscribe()));
         call
+    }
+
+    /// Sends the next round of a call, if that still waits for it.
+    pub fn round(&self, round: Round) {
+        let Round { conn, call, params, headers, sent } = round;
+        let waits = self.journal.read(|s| s.calls.get(&call).is_some_and(Call::is_pending));
+        let done = match waits {
+            false => Err(Stopped::GivenUp),
+            true if conn.is_over() => Err(Stopped::Gone),
+            true => {
+                let purpose = Purpose::FollowUp { call };
+                let ask = Ask::new("tools/call", Some(&params), purpose);
+                Ok(conn.ask(Ask { progress: true, headers, ..ask }).1)
+            }
+        };
+        // Who follows the call ends only with the endpoint.
+        sent.send(done).ok();
     }
 
     /// The connection of that generation, once its tools are known.

@@ -23,6 +23,8 @@ pub(super) enum Command {
     Call { call: calls::Asked, reply: oneshot::Sender<CallId> },
     /// Send another request; `reply` gets its raw result or words.
     Request { method: String, params: String, reply: oneshot::Sender<Result<String, String>> },
+    /// Send a notification; `reply` gets the word once it has left, and is dropped when it can't.
+    Notify { method: String, params: String, reply: oneshot::Sender<()> },
     /// Give a call up. `note` is what the journal says; with [`Note::StoppedWaiting`] the server is not told.
     GiveUp { call: CallId, note: Note },
     /// Read the tools again.
@@ -34,14 +36,31 @@ pub(super) enum Command {
 }
 
 /// What the transports tell the driver.
-#[derive(Debug)]
 pub(super) enum LinkEvent {
-    Exited { generation: u32, why: String },
-    StdoutClosed { generation: u32 },
-    Unreachable { generation: u32, why: String },
-    SessionLost { generation: u32, status: u16 },
-    EraChanged { generation: u32, why: String },
-    ToolsChanged { generation: u32 },
+    Exited {
+        generation: u32,
+        why: String,
+    },
+    StdoutClosed {
+        generation: u32,
+    },
+    Unreachable {
+        generation: u32,
+        why: String,
+    },
+    SessionLost {
+        generation: u32,
+        status: u16,
+    },
+    EraChanged {
+        generation: u32,
+        why: String,
+    },
+    ToolsChanged {
+        generation: u32,
+    },
+    /// A call's next round is to be sent.
+    Round(Box<calls::Round>),
 }
 
 /// How a handshake ended; with the task that listens from there on, where there is one.
@@ -267,6 +286,7 @@ impl Driver {
             LinkEvent::EraChanged { generation, why } if settled(generation, self) => {
                 self.era_changed(&why);
             }
+            LinkEvent::Round(round) => self.round(*round),
             LinkEvent::ToolsChanged { generation } if current(generation, self) => {
                 self.relist.soon();
             }
@@ -281,6 +301,19 @@ impl Driver {
                 reply.send(call).ok();
             }
             Command::Request { method, params, reply } => self.request(method, params, reply),
+            Command::Notify { method, params, reply } => {
+                if let Some(conn) =
+                    self.conn.as_ref().filter(|c| c.protocol().is_some() && !c.is_over())
+                {
+                    let delivered =
+                        conn.notify(&method, Some(&params), crate::journal::event::Purpose::Asked);
+                    tokio::spawn(async move {
+                        if delivered.await.is_ok() {
+                            reply.send(()).ok();
+                        }
+                    });
+                }
+            }
             Command::GiveUp { call, note } => self.give_up(call, note),
             Command::ListTools(reply) => self.list_tools(Some(reply)),
             Command::Reconnect => {

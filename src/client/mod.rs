@@ -13,7 +13,7 @@ mod driver;
 mod follow;
 mod group;
 mod handshake;
-mod http;
+pub(crate) mod http;
 mod incoming;
 mod listening;
 mod modern;
@@ -259,6 +259,17 @@ impl Client {
             Ok(done) => done.map_err(Error::endpoint),
             Err(_) => Err(Error::endpoint("the endpoint is closed; nothing was sent")),
         }
+    }
+
+    /// Sends one notification with raw `params`, and waits until it has left.
+    ///
+    /// # Errors
+    /// Exit 5 when there is no connection it could leave on.
+    pub async fn notify(&self, method: &str, params: &str) -> Result<()> {
+        let (reply, left) = oneshot::channel();
+        let (method, params) = (method.to_owned(), params.to_owned());
+        self.send(Command::Notify { method, params, reply });
+        left.await.map_err(|_| Error::endpoint("no connection: the notification was not sent"))
     }
 
     /// Connects again now: an HTTP endpoint that waits, or a child that ended (a new process).

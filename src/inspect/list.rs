@@ -6,7 +6,7 @@
 
 use super::request::{Called, called_ids, read_called, rows_of};
 use super::scan::{GROUPS, PIECE, UNFINISHED};
-use super::{Inspector, light, owner_view};
+use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
 use crate::ledger::{DONE, How, LedgerError, Reader, Row, Survey};
@@ -86,7 +86,7 @@ pub struct Judging {
 impl Inspector {
     /// Everything lines are judged with, around an overview.
     pub async fn judging(&self, mut overview: Overview) -> Judging {
-        let session = self.client.as_ref().map(|c| light::session(c.journal()));
+        let session = self.session();
         let mut called = Called::new();
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
             let ids = called_ids(s);

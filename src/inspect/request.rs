@@ -1,5 +1,6 @@
 //! One request with every witness: the ledger's row, the wire, the pairing, the arguments and their hash.
 
+use super::recorded::RECORDED_CALLS;
 use super::{Groups, Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
@@ -98,7 +99,7 @@ impl Inspector {
     /// without them those of the newest call seen, or of the effect, are checked.
     pub async fn request(&self, id: &str, args: Option<&str>) -> Request {
         // The session first: what the wire knew then, the ledger has had its time to show.
-        let session = self.client.as_ref().map(|c| light::session(c.journal()));
+        let session = self.session();
         let read = self.read(id, session.as_ref()).await;
         let at = Time::now();
         let found = read.as_ref().and_then(|r| r.as_ref().ok());
@@ -109,7 +110,10 @@ impl Inspector {
             remember(&mut seen, id, found);
         }
         let owners = found.map(|f| f.owners.clone()).unwrap_or_default();
-        let paired = paired(&self.look_up, session.as_ref(), found, &mut seen);
+        // The endpoint's pairing is proven by our own calls alone: the recorded server may be another.
+        let live = self.client.as_ref().map(|c| light::session(c.journal()));
+        let wire = live.as_ref().or(session.as_ref());
+        let paired = paired(&self.look_up, wire, found, &mut seen);
         let mut context = Context::new(&seen.histories, &owners, self.rules, at);
         if let Some(s) = &session {
             let called = found.into_iter().flat_map(|f| rows_of(&f.called));
@@ -118,7 +122,10 @@ impl Inspector {
         let calls = context.calls_of(id);
         let calls: Vec<_> = calls.iter().collect();
         let row = found.and_then(|f| f.row.as_ref());
-        let mut candidates = from_calls(&calls);
+        // Our own calls first; the agent's are known by the recording's name.
+        let own: Vec<_> = calls.iter().filter(|c| c.id < RECORDED_CALLS).copied().collect();
+        let mut candidates = from_calls(&own);
+        candidates.extend(self.recording.iter().flat_map(|r| r.candidates(id, &self.look_up)));
         candidates.extend(row.map(from_effects).unwrap_or_default());
         let at_hand = args.or_else(|| candidates.first().map(|c| c.args.as_str()));
         let tool = candidates.first().and_then(|c| c.tool.as_deref());

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::journal::{Tool, ToolList};
+use crate::near::near;
 
 /// The tool of that name; a name that a complete list doesn't have is not called.
 ///
@@ -12,10 +13,8 @@ pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>
         Some(tool) => Ok(Some(tool)),
         None if !list.complete => Ok(None),
         None => {
-            let mut names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
-            names.sort_by_key(|n| strsim::levenshtein(n, name));
-            let near = names.iter().filter(|n| is_near(n, name)).take(3).copied();
-            let near: Vec<&str> = near.collect();
+            let names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
+            let near = near(&names, name);
             let error = Error::usage(format!("the server has no tool {name:?}; nothing was sent"));
             let has = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
             Err(match (near.is_empty(), names.len()) {
@@ -34,13 +33,6 @@ pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>
 
 /// Names that are listed in a sentence.
 const LISTED: usize = 8;
-
-/// A slip of the hand, or a part of the name.
-fn is_near(name: &str, typed: &str) -> bool {
-    let slips = typed.chars().count().max(name.chars().count()) / 3;
-    strsim::levenshtein(name, typed) <= slips.max(1)
-        || (typed.chars().count() >= 3 && name.contains(typed))
-}
 
 #[cfg(test)]
 mod tests {

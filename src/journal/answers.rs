@@ -91,6 +91,12 @@ impl Session {
         let Some(id) = id.filter(|i| *i != Id::Null) else {
             return self.stray(event, frame, None, exchange, &answer);
         };
+        // Clients that share a generation (2026-07-28 through a tap) may use the same ids at the same time: the
+        // exchange tells whose answer it is.
+        let own = exchange.and_then(|x| self.exchanges.get(&x)).and_then(|x| x.call);
+        if let Some(call) = own.filter(|c| self.calls.get(c).is_some_and(|c| c.rpc_id == id)) {
+            return settle::answered(self, event.at, call, &answer, frame);
+        }
         let key = (event.generation, id.clone());
         if let Some(call) = self.by_id.get(&key).copied() {
             if let Some(c) = self.calls.get_mut(&call).filter(|c| c.rpc_id != id) {

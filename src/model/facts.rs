@@ -91,7 +91,11 @@ impl<'a> Context<'a> {
     pub fn calls_of(&self, request_id: &str) -> Vec<Call> {
         let Some(s) = self.session else { return Vec::new() };
         let work = s.calls.values().filter(|c| c.request_id.as_deref() == Some(request_id));
-        work.filter(|c| !lookup::is_look_up(self.look_up, c)).cloned().collect()
+        let mut calls: Vec<Call> =
+            work.filter(|c| !lookup::is_look_up(self.look_up, c)).cloned().collect();
+        // Recorded calls are numbered apart from our own: time orders them.
+        calls.sort_by_key(|c| c.sent_at);
+        calls
     }
 
     /// The server's newest word on a request. That a process works on something ends with the process.

@@ -17,6 +17,7 @@ pub mod list;
 pub mod msg;
 pub mod run;
 pub mod runtime;
+pub mod teach;
 pub mod term;
 pub mod theme;
 pub mod update;
