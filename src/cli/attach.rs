@@ -35,6 +35,7 @@ pub async fn run(a: AttachArgs) -> Done {
     };
     let client = endpoint.map(|e| Client::start(e, settings));
     let mut inspector = Inspector::new(ledger, client, rules);
+    inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
     Ok(screen(Setup { inspector, demo: None, theme: None }).await?)

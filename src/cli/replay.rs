@@ -201,6 +201,7 @@ impl Play<'_> {
             tool: Some(tool.to_owned()),
             candidates: vec![candidate],
             first_delivery: false,
+            limit_s: Some(self.a.timeout),
         };
         let prepared = match self.inspector.prepare(&wish).await {
             Ok(p) => p,
@@ -220,8 +221,7 @@ impl Play<'_> {
             return Ok(step.gated(d.ask.word(), stopped(d).what, d.refused.is_some()));
         }
         let asked = if d.ask == Ask::None { "none" } else { d.ask.word() };
-        let released =
-            self.inspector.release(&prepared, confirmed.as_deref(), Some(self.a.timeout)).await?;
+        let released = self.inspector.release(&prepared.agreed(confirmed.as_deref())).await?;
         let step = step.passed(asked);
         let Some(s) = &released.call.settled else { return Ok(step.no_answer(String::new())) };
         let now = match (&s.result, &s.error, s.outcome) {

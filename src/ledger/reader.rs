@@ -42,6 +42,17 @@ pub struct How {
     pub whole: bool,
 }
 
+impl How {
+    /// Other evidence says that rows are missing: with no `-wal` beside a ledger in WAL mode that is a warning.
+    pub fn doubt_wal(&mut self, evidence: &str) {
+        if self.wal_absent {
+            self.warnings.push(format!(
+                "there is no -wal beside it, and {evidence}: this may be a copy that lacks the newest rows"
+            ));
+        }
+    }
+}
+
 /// One consistent snapshot of a ledger (of a rollback-journal ledger: every row with its effects is one,
 /// and [`How::whole`] says whether all is).
 pub struct Reader<'c> {

@@ -72,6 +72,8 @@ pub struct Start {
     pub endpoint: Option<Reach>,
     pub demo: Option<DemoInfo>,
     pub read_only: bool,
+    /// The server's look-up tool.
+    pub look_up: String,
 }
 
 /// See the module's head.

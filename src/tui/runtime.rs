@@ -56,6 +56,7 @@ pub async fn run(setup: Setup) -> Result<Exit> {
         endpoint: client.as_ref().map(|c| reach(c.endpoint())),
         demo: setup.demo,
         read_only: setup.inspector.read_only,
+        look_up: setup.inspector.look_up.clone(),
     };
     let (news, msgs) = mpsc::channel(MESSAGES);
     let (effects, inbox) = mpsc::unbounded_channel();

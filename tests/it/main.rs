@@ -28,6 +28,7 @@ mod lab_cli;
 mod ledger_live;
 mod ledger_read;
 mod model;
+mod model_gate;
 mod pty_demo;
 mod pty_restore;
 mod record_http;

@@ -118,6 +118,7 @@ impl Shared {
                 source: Source::Given,
             }],
             first_delivery: true,
+            limit_s: Some(wanted.timeout_s.unwrap_or(self.call_limit_s)),
         };
         let prepared = self.inspector.prepare(&wish).await?;
         let confirmed = self.confirm.iter().find(|c| prepared.decision.passes(Some(c))).cloned();
@@ -154,7 +155,7 @@ impl Shared {
             }
             Ready::Judged { prepared, confirmed } => {
                 let p = &*prepared;
-                let released = self.inspector.release(p, confirmed.as_deref(), Some(limit)).await?;
+                let released = self.inspector.release(&p.agreed(confirmed.as_deref())).await?;
                 let changed = repeat(p, Some(&released), id);
                 (released.call, p.reads_only, Some(changed))
             }

@@ -265,6 +265,7 @@ pub fn app(size: (u16, u16)) -> App {
                 how: "your own: redial attach --ledger ledger.db -- COMMAND, or --http URL".into(),
             }),
             read_only: false,
+            look_up: "find_request".into(),
         },
         size,
     )
