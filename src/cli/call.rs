@@ -13,7 +13,7 @@ use crate::inspect::reissue::Wish;
 use crate::json::raw;
 use crate::model::arguments::{Candidate, Source};
 
-pub async fn run(a: CallArgs) -> Done {
+pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
     arguments_object(&a.args, "--args")?;
     let id = raw::get_str(&a.args, "request_id");
     if let Some(id) = &id {
@@ -26,6 +26,8 @@ pub async fn run(a: CallArgs) -> Done {
     let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
+    inspector.hints = config.hint_overrides();
+    inspector.look_up.clone_from(&config.server.lookup);
     let look_up = inspector.look_up.clone();
     watched(&client, &interrupt, &look_up, call(&inspector, &a, id, &interrupt)).await
 }

@@ -4,6 +4,7 @@
 pub mod args;
 mod attach;
 mod call;
+mod configured;
 mod connect;
 mod demo;
 mod failure;
@@ -20,9 +21,9 @@ mod serve;
 mod tools;
 mod verify;
 
+use crate::config::Config;
 use crate::error::Exit;
-use args::{Cli, Command};
-use clap::Parser;
+use args::Command;
 use clap::error::ErrorKind;
 use failure::Asked;
 use report::Done;
@@ -30,14 +31,17 @@ use report::Done;
 /// Parses `args` (with the program's name first), runs the command, prints its report or its error, and
 /// says the exit status.
 pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
-        Err(e) => {
+    let (cli, config) = match configured::parse(args, Config::load()) {
+        Ok(both) => both,
+        Err(configured::Failure::Usage(e)) => {
             failure::usage(&e);
             return match e.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good,
                 _ => Exit::Usage,
             };
+        }
+        Err(configured::Failure::Config(command, e)) => {
+            return Asked::of(command.as_ref()).failed(&(*e).into());
         }
     };
     let runtime =
@@ -49,7 +53,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
             }
         };
     let asked = Asked::of(cli.command.as_ref());
-    let done = runtime.block_on(run(cli.command));
+    let done = runtime.block_on(run(cli.command, &config));
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     match done {
@@ -58,16 +62,16 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
     }
 }
 
-async fn run(command: Option<Command>) -> Done {
+async fn run(command: Option<Command>, config: &Config) -> Done {
     match command {
-        None if attach::has_terminal() => attach::demo().await,
+        None if attach::has_terminal() => attach::demo(config).await,
         None => demo::run().await,
-        Some(Command::Attach(a)) => attach::run(a).await,
+        Some(Command::Attach(a)) => attach::run(a, config).await,
         Some(Command::Rows(a)) => rows::run(a).await,
         Some(Command::Find(a)) => find::run(a).await,
-        Some(Command::Reissue(a)) => reissue::run(a).await,
+        Some(Command::Reissue(a)) => reissue::run(a, config).await,
         Some(Command::Tools(a)) => tools::run(a).await,
-        Some(Command::Call(a)) => call::run(a).await,
+        Some(Command::Call(a)) => call::run(a, config).await,
         Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
     }

@@ -312,6 +312,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
                 endpoint: Some(Reach::Stdio(h())),
                 demo: Some(DemoInfo { how: h() }),
                 read_only: true,
+                ..Start::default()
             };
             let mut app = App::new(start, night::morning(), size);
             let effects = update(&mut app, Msg::FactsChanged);
