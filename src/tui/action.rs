@@ -314,11 +314,11 @@ pub fn footer(app: &App) -> Vec<&'static Entry> {
 
 /// The README's table of keys: what can be done on the screen itself, with its default keys.
 pub fn markdown() -> String {
-    let mut out = String::from("| key | | |\n|---|---|---|\n");
+    let mut out = String::from("| key | where | what it does |\n|---|---|---|\n");
     let screen = [Context::Main, Context::Requests, Context::Detail, Context::Calls, Context::Json];
     for e in screen.iter().flat_map(|c| TABLE.iter().filter(move |e| e.context == *c)) {
         let keys: Vec<String> = e.keys.iter().map(|k| format!("`{k}`")).collect();
-        let place = if e.context == Context::Main { "" } else { e.context.title() };
+        let place = if e.context == Context::Main { "anywhere" } else { e.context.title() };
         out += &format!("| {} | {place} | {} |\n", keys.join(" "), e.doc);
     }
     out
