@@ -12,7 +12,7 @@ pub enum Failure {
     /// The command line is wrong, or asks for help.
     Usage(clap::Error),
     /// The configuration is wrong, and this command would have used it.
-    Config(Option<Command>, Box<Error>),
+    Config(Box<(Option<Command>, Error)>),
 }
 
 /// Parses `args` (with the program's name first) under a configuration. A wrong one doesn't stand in the way of help or of
@@ -34,7 +34,7 @@ pub fn parse(
         Cli::from_arg_matches(&matches).map_err(|e| Failure::Usage(e.format(&mut command)))?;
     match wrong {
         Some(e) if !matches!(cli.command, Some(Command::Serve(_))) => {
-            Err(Failure::Config(cli.command, Box::new(e)))
+            Err(Failure::Config(Box::new((cli.command, e))))
         }
         _ => Ok((cli, config)),
     }

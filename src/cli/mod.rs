@@ -40,8 +40,9 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
                 _ => Exit::Usage,
             };
         }
-        Err(configured::Failure::Config(command, e)) => {
-            return Asked::of(command.as_ref()).failed(&(*e).into());
+        Err(configured::Failure::Config(both)) => {
+            let (command, e) = *both;
+            return Asked::of(command.as_ref()).failed(&e.into());
         }
     };
     let runtime =

@@ -390,16 +390,24 @@ impl App {
 
     /// What goes on at the server when redial quits now: calls in flight, in words.
     pub fn in_flight(&self) -> Vec<String> {
-        let Some(wire) = &self.wire else { return Vec::new() };
-        wire.pending()
-            .map(|c| {
-                let age = crate::time::span(c.sent_at.age_at(self.now));
-                match &c.request_id {
-                    Some(id) => format!("{} {id}, sent {age} ago", c.tool),
-                    None => format!("{}, sent {age} ago", c.tool),
-                }
-            })
-            .collect()
+        let pending: Vec<&super::wire::CallView> =
+            self.wire.iter().flat_map(|w| w.pending()).collect();
+        // Agreed to a moment ago: the wire doesn't show it yet.
+        let under_way = self.sent.iter().filter(|s| {
+            let id = Some(s.request_id.as_str());
+            s.came.is_none()
+                && self.sending.contains(&s.request_id)
+                && !pending.iter().any(|c| c.request_id.as_deref() == id)
+        });
+        let under_way = under_way.map(|s| format!("{}, being sent", s.what));
+        let pending = pending.iter().map(|c| {
+            let age = crate::time::span(c.sent_at.age_at(self.now));
+            match &c.request_id {
+                Some(id) => format!("{} {id}, sent {age} ago", c.tool),
+                None => format!("{}, sent {age} ago", c.tool),
+            }
+        });
+        pending.chain(under_way).collect()
     }
 
     /// The screen's division at this size.

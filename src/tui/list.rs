@@ -210,9 +210,10 @@ impl Requests {
         if !self.loaded || !again || self.shown != window.ask.filter {
             return;
         }
-        type Face<'a> = (&'a crate::judge::State, &'a str, usize, &'a [crate::judge::Verdict]);
+        // What is stored and nothing else: a judgement changes with what is known, not with the row.
+        type Face<'a> = (&'a str, Option<&'a str>, Option<Time>, usize);
         fn face(l: &Line) -> Face<'_> {
-            (&l.judged.state, &l.row.status, l.row.effects.len(), &l.finding.verdicts)
+            (&l.row.status, l.row.owner.as_deref(), l.row.claimed_at, l.row.effects.len())
         }
         let old: HashMap<&str, Face<'_>> =
             self.top.iter().chain(&self.rows).map(|l| (l.id(), face(l))).collect();

@@ -144,5 +144,6 @@ fn actions(app: &App) -> Vec<Item> {
         let works = app.can(e.action);
         out.push(Item { works, ..item(choice, e.name.to_owned(), app.keymap.shown(e), e.doc) });
     }
+    out.sort_by_key(|i| !i.works);
     out
 }

@@ -15,8 +15,8 @@ use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, style};
 use rustix::process::{Signal, getpid, kill_process};
@@ -144,9 +144,12 @@ impl Screen {
         disable_raw_mode()?;
         ACTIVE.store(true, Ordering::SeqCst);
         enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Clear(ClearType::All))?;
         self.mouse = false;
-        self.terminal.clear()
+        // A new one knows nothing of what was on the screen. (`Terminal::clear` asks the terminal for its cursor and
+        // waits for the answer, which the reading thread may take.)
+        self.terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+        Ok(())
     }
 }
 

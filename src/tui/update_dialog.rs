@@ -125,7 +125,7 @@ fn send(app: &mut App, answer: Question, out: &mut Vec<Effect>) {
     if let Some(call) = dialog.release(answer) {
         dialog.stage = Stage::Sending { since: now };
         app.sending.insert(call.request_id.clone());
-        let what = format!("{} of {}", call.tool, call.request_id);
+        let what = format!("{} {}", call.tool, call.request_id);
         super::update::log(app, what, &call.request_id);
         out.push(Effect::Reissue(call));
     }

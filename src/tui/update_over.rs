@@ -142,10 +142,8 @@ fn json(app: &mut App, action: Action, out: &mut Vec<Effect>) {
         Action::FoldAll => view.fold_all(),
         Action::Raw => view.turn(),
         Action::Search => view.typing = true,
-        Action::Again => {
-            if !view.seek(false) {
-                app.said = Some((Tone::Plain, "it isn't in this text".into()));
-            }
+        Action::Again if !view.seek(false) => {
+            app.said = Some((Tone::Plain, "it isn't in this text".into()));
         }
         Action::Copy => {
             let what = view.document.title.clone();

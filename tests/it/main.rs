@@ -25,6 +25,7 @@ mod ledger_read;
 mod model;
 mod pictures;
 mod pty_demo;
+mod pty_more;
 mod pty_restore;
 mod screens;
 mod serve_charge;

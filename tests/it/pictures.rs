@@ -4,6 +4,9 @@
 use crate::screens::draw;
 use crate::support::night;
 use crate::support::svg::svg;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+use ratatui::widgets::Widget;
 use redial::tui::App;
 use std::path::Path;
 
@@ -21,8 +24,7 @@ fn compare(name: &str, app: &App, theme: &str) {
                     _ => b.is_ascii_digit(),
                 });
             if is_clock {
-                buffer[(x, y)].set_symbol("0");
-                buffer[(x + 1, y)].set_symbol("3");
+                Span::raw("03:00").render(Rect::new(x, y, 5, 1), &mut buffer);
             }
         }
     }

@@ -239,12 +239,12 @@ mod tests {
             (lines(&tail), tail.remark.as_deref()),
             (vec!["one".into(), "two".into()], None)
         );
-        write!(file, "ee\n").unwrap();
+        writeln!(file, "ee").unwrap();
         tail.look();
         assert_eq!(lines(&tail)[2], "three");
         // What is written to the old file before the new one is looked at isn't lost.
         std::fs::rename(&path, folder.path().join("server.log.1")).unwrap();
-        write!(file, "last\n").unwrap();
+        writeln!(file, "last").unwrap();
         std::fs::write(&path, "first of the new\n").unwrap();
         tail.look();
         assert_eq!(lines(&tail)[3..], ["last", "first of the new"]);

@@ -88,8 +88,8 @@ fn clear(place: Rect, ground: Style, frame: &mut Frame) {
     let buffer = frame.buffer_mut();
     for y in place.top()..place.bottom() {
         if left > screen.x && text::width(buffer[(left - 1, y)].symbol()) > 1 {
-            let style = buffer[(left - 1, y)].style();
-            buffer[(left - 1, y)].set_symbol(" ").set_style(style);
+            buffer[(left - 1, y)].reset();
+            buffer[(left - 1, y)].set_style(ground);
         }
     }
     let area = Rect { x: left, width: right - left, ..place };

@@ -1,5 +1,5 @@
-//! All that is known of the selected request: verdicts and the next step first, then evidence, row, hash,
-//! effects, the result, then its life over the generations and the server's word. Every part is bounded, so that a frame is too.
+//! All that is known of the selected request: verdicts and the next step first, then evidence, its life over
+//! the generations, row, hash, effects, the result, the server's word. Every part is bounded, so that a frame is too.
 
 use super::cells::{self, Cells, age};
 use super::{Ui, calls};
@@ -112,8 +112,9 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     };
     let mut page = Page { ui, width: usize::from(body.width), lines: Vec::new(), label: "" };
     conclusion(&mut page, line);
+    life(&mut page, line, full);
     record(&mut page, line, full);
-    events(&mut page, line, full);
+    server(&mut page, full);
     let lines = page.lines;
     let height = usize::from(body.height);
     ui.seen.detail_most = lines.len().saturating_sub(height);
@@ -250,9 +251,8 @@ struct Moment {
     style: Style,
 }
 
-/// The request's life over the generations, oldest first: claims, calls and answers, ends of the server; then the
-/// server's own word.
-fn events(page: &mut Page, line: &Line, full: Option<&Detail>) {
+/// The request's life over the generations, oldest first: claims, calls and answers, ends of the server.
+fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let t = page.ui.theme;
     let app = page.ui.app;
     let mut life: Vec<Moment> = Vec::new();
@@ -341,6 +341,11 @@ fn events(page: &mut Page, line: &Line, full: Option<&Detail>) {
         let now = format!("now {}: {}", j.state.word(), with_strength(&j.why, j.strength));
         page.timed(Some(app.now), &text::pad("judged", 7), &now, t.state(&j.state));
     }
+}
+
+/// The server's own word.
+fn server(page: &mut Page, full: Option<&Detail>) {
+    let (t, app) = (page.ui.theme, page.ui.app);
     let Some(d) = full else { return };
     page.part("server");
     match &d.looked_up {

@@ -101,21 +101,13 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     let t = ui.theme;
     let state = &line.judged.state;
     let mut row = Cells::new(usize::from(area.width));
-    // A row that has just changed has a mark, selected or not; it goes by itself and never blinks.
-    let fresh = ui.app.requests.is_fresh(line.id(), ui.app.now);
-    row.put(
-        if fresh {
-            "•"
-        } else if selected {
-            "▸"
-        } else {
-            " "
-        },
-        if fresh { t.changed } else { t.text },
-    );
+    row.put(if selected { "▸" } else { " " }, t.text);
     let word = if *state == State::NoRow { "no row" } else { state.word() };
     row.cell(&format!("{} {word}", state.glyph()), c.state, t.state(state));
-    row.gap(c.gap);
+    // A row that has just changed has a mark; it goes by itself and never blinks.
+    let fresh = ui.app.requests.is_fresh(line.id(), ui.app.now);
+    row.put(if fresh { "•" } else { " " }, t.changed);
+    row.gap(c.gap - 1);
     let finished = *state == State::Done;
     row.cell(
         line.id(),

@@ -28,7 +28,7 @@ pub struct Pty {
     writer: Option<Box<dyn Write + Send>>,
     child: Box<dyn Child + Send + Sync>,
     /// Its folders for configuration and state.
-    pub own: tempfile::TempDir,
+    _own: tempfile::TempDir,
 }
 
 impl Pty {
@@ -82,7 +82,7 @@ impl Pty {
                 }
             }
         });
-        Pty { out, master: Some(pair.master), writer: Some(writer), child, own }
+        Pty { out, master: Some(pair.master), writer: Some(writer), child, _own: own }
     }
 
     /// Waits until `condition` holds for the screen; fails with the screen after the limit.
@@ -114,6 +114,11 @@ impl Pty {
         self.out.0.lock().unwrap().parser.screen_mut().set_size(cells(size.1), cells(size.0));
         let pty_size = PtySize { rows: size.1, cols: size.0, pixel_width: 0, pixel_height: 0 };
         self.master.as_ref().unwrap().resize(pty_size).unwrap();
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
     }
 
     /// Sends a signal to the program.
