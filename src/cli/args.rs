@@ -1,6 +1,7 @@
 //! The command line (design: "Command line"): stable names, parsed by clap into what the commands take.
 //! A flag or command is absent until it does something.
 
+use super::recorded::{MockArgs, RecordArgs, ReplayArgs, ShowArgs};
 use crate::client::{Endpoint, Era};
 use crate::error::{Error, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -40,8 +41,22 @@ pub enum Command {
     Call(CallArgs),
     /// Count requests and effects: did each happen exactly once?
     Verify(VerifyArgs),
+    /// Kill a server in the middle of its work, many times, and count effects
+    Killtest(KilltestArgs),
+    /// Run the articles' claims for real and count
+    Lab(LabArgs),
+    /// Lessons on a terminal: make it happen, say what you expect, count
+    Teach(TeachArgs),
     /// Run a built-in server
     Serve(ServeArgs),
+    /// Sit in front of a server and write everything down
+    Record(RecordArgs),
+    /// Show a recording: frames, calls with outcomes, stderr, exits
+    Show(ShowArgs),
+    /// Run a recorded session against a live server and see what differs
+    Replay(ReplayArgs),
+    /// Serve a recording, so that a client can be tested against it
+    Mock(MockArgs),
 }
 
 /// Where the server is.
@@ -191,6 +206,9 @@ pub struct ReadOnly {
 /// `redial attach`.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
+    /// A recording of the agent's own session, followed as it grows (`latest`: the one begun last)
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
     #[command(flatten)]
     pub ledger: LedgerArgs,
     #[command(flatten)]
@@ -230,7 +248,8 @@ pub struct RowsArgs {
 /// `redial find`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only.
+    after_help = "A ledger, an endpoint, or both. The server is asked only if its look-up tool says that it is read-only. The state is
+the ledger's (no row: unknown); without a ledger it is the server's own word.
 
 Exit status: 0 known · 1 server and ledger contradict each other, or nobody knows it · 4 the look-up got no answer ·
 5 the endpoint never became ready · 6 the ledger can't be read
@@ -277,6 +296,9 @@ pub struct ReissueArgs {
     /// A file that holds the arguments
     #[arg(long, value_name = "F", group = "arguments")]
     pub args_file: Option<PathBuf>,
+    /// A recording to find the call in: its arguments as they were, byte for byte (`latest` works)
+    #[arg(long, value_name = "FILE", group = "arguments")]
+    pub recording: Option<PathBuf>,
     /// Files to find the arguments in (any JSON, JSON Lines or transcript): objects with this request_id, at any depth
     #[arg(long, value_name = "F", num_args = 1.., group = "arguments")]
     pub args_from: Vec<PathBuf>,
@@ -366,12 +388,102 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
+/// `redial killtest`.
+#[derive(Debug, Args)]
+pub struct KilltestArgs {
+    /// How many times
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub trials: u32,
+    /// The same seed kills at the same moments
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Where: before-claim, during-work, before-commit, after-commit (the built-in server), or random
+    #[arg(long, value_name = "POINT", default_value = "random", value_parser = ["before-claim", "during-work", "before-commit", "after-commit", "random"])]
+    pub at: String,
+    /// The tool: create_ticket has a request_id, charge has none and shows what that means
+    #[arg(long, value_name = "T")]
+    pub tool: Option<String>,
+    /// Where recordings of trials that were not exactly once are kept
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// The ledger that the server writes and effects are counted in; needed for any server but the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Where the server listens, if it speaks HTTP; it is started with --start
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub http: Option<String>,
+    /// How the server of --http is started, e.g. "python server.py" (no shell; NAME=VALUE first for the environment)
+    #[arg(long, value_name = "COMMAND")]
+    pub start: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first
+    #[arg(long, value_enum, default_value = "auto")]
+    pub era: EraArg,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// A server to start on stdio and kill, after `--`; none: the built-in one
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `redial lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+impl LabArgs {
+    /// Asked for JSON.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            LabCommand::List { json } | LabCommand::Run { json, .. } => *json,
+        }
+    }
+}
+
+/// `redial lab list|run`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// The scenarios, and how the clients in them repeat
+    List {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Play one scenario, or all
+    Run {
+        /// The scenario's name, or all
+        name: String,
+        /// One protocol era only; auto plays both where both make sense
+        #[arg(long, value_enum, default_value = "auto")]
+        era: EraArg,
+        /// Keep a recording of each run here
+        #[arg(long, value_name = "DIR")]
+        keep: Option<PathBuf>,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `redial teach`.
+#[derive(Debug, Args)]
+pub struct TeachArgs {
+    /// The lesson to begin with; none opens the menu
+    pub lesson: Option<String>,
+}
+
 /// `redial serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Which server
     #[command(subcommand)]
     pub server: ServerCommand,
+    /// End when the process that started it ends (Linux)
+    #[arg(long, hide = true)]
+    pub die_with_parent: bool,
 }
 
 /// The built-in servers.
@@ -394,6 +506,9 @@ pub enum ServerCommand {
         /// The work of a ticket with this title raises an error
         #[arg(long, value_name = "TITLE", hide = true)]
         fail_title: Option<String>,
+        /// What is to go wrong: kill:POINT, once:FILE, exit:N, drop-answer, lose-session:STATUS, busy:STATUS*N, rpc-error
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
     /// A server whose tool can't be repeated safely
     Charge {
@@ -406,7 +521,13 @@ pub enum ServerCommand {
         /// How long a charge sleeps after its effect, in seconds
         #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
         work_seconds: f64,
+        /// What is to go wrong; see `tickets`
+        #[arg(long, value_name = "FAULT", hide = true)]
+        fault: Vec<String>,
     },
+    /// Handles that live in the process, for the lab
+    #[command(hide = true)]
+    Baskets,
 }
 
 #[cfg(test)]

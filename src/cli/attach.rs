@@ -8,16 +8,19 @@ use crate::config::Config;
 use crate::demo::stage;
 use crate::error::{Error, Result};
 use crate::inspect::Inspector;
+use crate::inspect::recorded::Recorded;
 use crate::judge::Rules;
+use crate::recording::Recording;
 use crate::tui::data::DemoInfo;
 use crate::tui::{Looks, Setup, run as screen};
 
 pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
-    if endpoint.is_none() && ledger.is_none() {
+    let recording = a.recording.as_deref().map(Recording::open).transpose()?;
+    if endpoint.is_none() && ledger.is_none() && recording.is_none() {
         return Err(Error::usage("attach needs something to attach to")
-            .hint("give --ledger FILE, --http URL, or a server to start: -- COMMAND ARGS…")
+            .hint("give --ledger FILE, --recording FILE, --http URL, or a server to start: -- COMMAND ARGS…")
             .into());
     }
     need_terminal()?;
@@ -42,6 +45,7 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let client = endpoint.map(|e| Client::start(e, settings));
     let mut inspector = Inspector::new(ledger, client, rules);
     inspector.read_only = a.read_only.read_only;
+    inspector.recording = recording.map(Recorded::new);
     inspector.look_up.clone_from(&config.server.lookup);
     inspector.hints = config.hint_overrides();
     let flags = match &a.ledger.ledger {

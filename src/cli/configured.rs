@@ -33,7 +33,13 @@ pub fn parse(
     let cli =
         Cli::from_arg_matches(&matches).map_err(|e| Failure::Usage(e.format(&mut command)))?;
     match wrong {
-        Some(e) if !matches!(cli.command, Some(Command::Serve(_))) => {
+        // What a client has started as its server must not fail for a file of ours.
+        Some(e)
+            if !matches!(
+                cli.command,
+                Some(Command::Serve(_) | Command::Record(_) | Command::Mock(_))
+            ) =>
+        {
             Err(Failure::Config(Box::new((cli.command, e))))
         }
         _ => Ok((cli, config)),

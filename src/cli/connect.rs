@@ -7,10 +7,6 @@ use crate::client::{Client, Endpoint, Settings};
 use crate::error::{Error, Exit, Result};
 use crate::journal::{Tool, ToolList};
 use crate::json::raw;
-use std::time::Duration;
-
-/// How long the link gets to tell the end of a child in its own words.
-const LINK_SPEAKS: Duration = Duration::from_millis(400);
 
 /// Connects and waits until the server has answered a real request.
 ///
@@ -31,7 +27,6 @@ pub async fn open(
     let client = Client::start(endpoint, settings);
     let ready = tokio::select! {
         ready = client.ready() => ready,
-        ended = ended(&client) => Err(Error::endpoint(ended)),
         name = interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
     };
     match ready {
@@ -42,14 +37,6 @@ pub async fn open(
             Err(Failure { error, witness })
         }
     }
-}
-
-/// A child that has ended becomes ready no more: its end is told at once, whatever still waits for it.
-async fn ended(client: &Client) -> String {
-    let how = client.journal().wait(|s| Some(s.generation()?.ended?.words())).await;
-    // The link usually has more to say of it.
-    tokio::time::sleep(LINK_SPEAKS).await;
-    format!("the server process ended before it was ready: {how}")
 }
 
 /// The tool of that name; a name that a complete list doesn't have is not called.

@@ -18,6 +18,7 @@ pub struct Asked {
 
 enum About {
     Rows,
+    Verify,
     Find { id: String },
     Tools,
     Call { tool: String, args: String },
@@ -32,7 +33,14 @@ impl Asked {
             None => ("demo", false, About::Other),
             Some(Command::Attach(_)) => ("attach", false, About::Other),
             Some(Command::Serve(_)) => ("serve", false, About::Other),
-            Some(Command::Verify(a)) => ("verify", a.json, About::Other),
+            Some(Command::Killtest(a)) => ("killtest", a.json, About::Other),
+            Some(Command::Lab(a)) => ("lab", a.json(), About::Other),
+            Some(Command::Teach(_)) => ("teach", false, About::Other),
+            Some(Command::Verify(a)) => ("verify", a.json, About::Verify),
+            Some(Command::Record(_)) => ("record", false, About::Other),
+            Some(Command::Mock(_)) => ("mock", false, About::Other),
+            Some(Command::Show(a)) => ("show", a.json, About::Other),
+            Some(Command::Replay(a)) => ("replay", a.json, About::Other),
             Some(Command::Rows(a)) => ("rows", a.json, About::Rows),
             Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),
             Some(Command::Tools(a)) => ("tools", a.json, About::Tools),
@@ -71,6 +79,7 @@ impl Asked {
         let witness = witness.cloned().unwrap_or_default();
         match &self.about {
             About::Rows => document(&Rows { schema, error: words, ..Rows::default() }),
+            About::Verify => document(&Verify { schema, error: words, ..Verify::default() }),
             About::Find { id } => document(&Find {
                 schema,
                 request_id: id.clone(),
@@ -143,6 +152,16 @@ struct Rows {
     counts: Option<()>,
     effects: Option<()>,
     rows: Option<()>,
+}
+
+#[derive(Serialize, Default)]
+struct Verify {
+    schema: String,
+    error: ErrorJson,
+    requests: Option<()>,
+    effects: Option<()>,
+    exactly_once: Option<bool>,
+    problems: Option<()>,
 }
 
 #[derive(Serialize, Default)]

@@ -131,7 +131,8 @@ fn report(a: &FindArgs, request: &Request, server: &Server) -> Exit {
     let why = server.why.as_deref().filter(|_| server.asked);
     plain(&mut p, &a.request_id, request, server.answer(), why);
     if server.asked && server.answer().is_none() {
-        server.witness.plain(&mut p);
+        p.tail("server's last stderr lines:", &server.witness.stderr);
+        p.tail("its stdout that is not JSON-RPC:", &server.witness.noise);
         if let Some(hint) = server.error.as_ref().and_then(|e| e.hint.as_ref()) {
             p.field("endpoint", Role::Text, hint);
         }

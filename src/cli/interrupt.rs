@@ -7,9 +7,8 @@
 use super::report::{Done, Failure, Witness};
 use crate::client::Client;
 use crate::error::{Error, Exit, Result};
-use crate::journal::{CallId, event::Transport};
+use crate::journal::CallId;
 use crate::model::lookup::is_look_up;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +16,9 @@ use tokio::sync::watch;
 
 /// How long the report of an interrupted call may take: the bounded end of a child, and one read of the ledger.
 const REPORT: Duration = Duration::from_secs(15);
+
+/// How long a question that is open gets to end with No.
+const QUESTION: Duration = Duration::from_millis(500);
 
 /// The signals that came so far.
 #[derive(Debug, Clone)]
@@ -89,7 +91,12 @@ pub async fn watched(
         done = &mut work => Some(done),
         _ = interrupt.first() => {
             let nothing_yet = client.journal().read(|s| s.calls.is_empty());
-            if nothing_yet { None } else { give_up(client, interrupt, work.as_mut()).await }
+            if nothing_yet {
+                // The gate's question may be open: it says No by itself.
+                tokio::time::timeout(QUESTION, work.as_mut()).await.ok()
+            } else {
+                give_up(client, interrupt, work.as_mut()).await
+            }
         }
     };
     let done = match done {
@@ -153,15 +160,8 @@ async fn end(client: &Client, interrupt: &Interrupt) {
         () = client.close() => return,
         _ = interrupt.after(1) => {}
     }
-    let group = client.journal().read(|s| match &s.generation()?.transport {
-        Transport::Stdio { pid, .. } => {
-            pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw)
-        }
-        Transport::Http { .. } => None,
-    });
-    if let Some(group) = group {
-        // ESRCH: it has ended by itself.
-        kill_process_group(group, Signal::KILL).ok();
-        client.close().await;
+    // The client knows which group is still its own; a number in the journal may be a stranger's by now.
+    if !client.endpoint().is_http() {
+        client.close_now().await;
     }
 }

@@ -43,7 +43,13 @@ struct Safe<F>(F);
 fn write_safe<W: ?Sized + Write>(w: &mut W, fragment: &str) -> io::Result<()> {
     let mut from = 0;
     for (at, c) in fragment.char_indices() {
-        if c == '\u{7f}' || (!c.is_ascii() && is_hidden(c)) {
+        // Between tokens JSON allows CR, LF and tabs, which would move a terminal's cursor; inside strings
+        // they can't stand unescaped.
+        if matches!(c, '\r' | '\n' | '\t') {
+            w.write_all(&fragment.as_bytes()[from..at])?;
+            w.write_all(b" ")?;
+            from = at + 1;
+        } else if c == '\u{7f}' || (!c.is_ascii() && is_hidden(c)) {
             w.write_all(&fragment.as_bytes()[from..at])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(w, "\\u{unit:04x}")?;
@@ -110,7 +116,7 @@ mod tests {
             theirs: Option<Box<RawValue>>,
         }
         let nasty = "a\u{9b}31m\u{202e}\u{7f}\u{1b}[0m\u{e0041}日";
-        let theirs = raw_value("{\"x\": \"\u{202e}\u{85}\", \"n\": 1.50}");
+        let theirs = raw_value("{\r\n\t\"x\": \"\u{202e}\u{85}\", \"n\": 1.50}");
         let text = line(&Doc { mine: nasty.into(), theirs });
         assert!(
             !text.trim_end().chars().any(|c| c.is_control() || is_hidden(c) && !c.is_ascii()),

@@ -12,12 +12,20 @@ mod find;
 mod gate;
 mod interrupt;
 pub mod json;
+mod killtest;
+mod lab;
+mod mock;
 mod open;
 pub mod plain;
+mod record;
+pub mod recorded;
 mod reissue;
+mod replay;
 mod report;
 mod rows;
 mod serve;
+mod show;
+mod teach;
 mod tools;
 mod verify;
 
@@ -30,27 +38,35 @@ use report::Done;
 
 /// Parses `args` (with the program's name first), runs the command, prints its report or its error, and
 /// says the exit status.
-pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
-    let (cli, config) = match configured::parse(args, Config::load()) {
+pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
+    let args: Vec<_> = args.collect();
+    if let Some(status) = record::exec(&args) {
+        return status;
+    }
+    let (cli, config) = match configured::parse(args.into_iter(), Config::load()) {
         Ok(both) => both,
         Err(configured::Failure::Usage(e)) => {
             failure::usage(&e);
             return match e.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good,
-                _ => Exit::Usage,
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good as u8,
+                _ => Exit::Usage as u8,
             };
         }
         Err(configured::Failure::Config(both)) => {
             let (command, e) = *both;
-            return Asked::of(command.as_ref()).failed(&e.into());
+            return Asked::of(command.as_ref()).failed(&e.into()) as u8;
         }
     };
+    // A tap has no runtime, and its exit status is the server's.
+    if let Some(Command::Record(a)) = &cli.command {
+        return record::run(a);
+    }
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(r) => r,
             Err(e) => {
                 plain::complain(&format!("no threads to run on: {e}"));
-                return Exit::Endpoint;
+                return Exit::Endpoint as u8;
             }
         };
     let asked = Asked::of(cli.command.as_ref());
@@ -58,8 +74,8 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> Exit {
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     match done {
-        Ok(exit) => exit,
-        Err(failure) => asked.failed(&failure),
+        Ok(exit) => exit as u8,
+        Err(failure) => asked.failed(&failure) as u8,
     }
 }
 
@@ -74,6 +90,14 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a, config).await,
         Some(Command::Verify(a)) => verify::run(a).await,
+        Some(Command::Killtest(a)) => killtest::run(a).await,
+        Some(Command::Lab(a)) => lab::run(a).await,
+        Some(Command::Teach(a)) => teach::run(a).await,
         Some(Command::Serve(a)) => serve::run(a).await,
+        // Taken in `main`, before there was a runtime.
+        Some(Command::Record(_)) => Ok(Exit::Good),
+        Some(Command::Show(a)) => show::run(a).await,
+        Some(Command::Replay(a)) => replay::run(a).await,
+        Some(Command::Mock(a)) => mock::run(a).await,
     }
 }

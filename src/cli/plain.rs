@@ -13,6 +13,9 @@ const COLUMN: usize = 14;
 /// Less than this is no width to wrap to.
 const NARROW: usize = 40;
 
+/// The last column of a table has at least so much room where it needs it.
+const LAST: usize = 18;
+
 /// What a piece of text means; never the only sign of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
@@ -119,7 +122,9 @@ impl Plain {
             clean.iter().filter_map(|r| r.get(i)).map(|c| text::width(&c.1)).max().unwrap_or(0)
         };
         let mut widths: Vec<usize> = (0..columns).map(widest).collect();
-        let whole = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+        // The last column may be narrower than its text.
+        let last = widths.last().map_or(0, |w| w.saturating_sub(LAST));
+        let whole = widths.iter().sum::<usize>() - last + 2 * columns.saturating_sub(1);
         let over = self.width.map_or(0, |w| whole.saturating_sub(w));
         if let Some(w) = widths.get_mut(shrinks).filter(|w| **w > 8) {
             *w = w.saturating_sub(over).max(8);
@@ -175,7 +180,7 @@ impl Plain {
     /// `text` from column `at` on, wrapped under itself; ends the line.
     fn wrapped(&mut self, at: usize, role: Role, text: &str) {
         let clean = visible(text);
-        let room = self.width.map(|w| w.saturating_sub(at)).filter(|room| *room >= NARROW / 2);
+        let room = self.width.map(|w| w.saturating_sub(at)).filter(|room| *room >= LAST);
         let lines = match room {
             Some(room) => wrap(&clean, room),
             None => vec![&*clean],
@@ -311,8 +316,12 @@ mod tests {
         let mut p = wide(60);
         p.table(std::slice::from_ref(&row), 1);
         let text = stripped(&p);
-        assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text::width(text.trim_end()) <= 60 && text.contains('…'), "{text}");
-        assert!(text.contains("night-001") && text.contains("suspect duplicate, finished"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|l| text::width(l.trim_end()) <= 60), "{text}");
+        assert!(lines[0].contains("night-001") && lines[0].contains('…'), "{text}");
+        assert!(
+            lines[0].ends_with("suspect duplicate,") && lines[1].ends_with("  finished"),
+            "{text}"
+        );
     }
 }

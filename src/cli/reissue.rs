@@ -16,6 +16,7 @@ use crate::inspect::request::hash_matches;
 use crate::journal::Outcome;
 use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
+use crate::recording::Recording;
 use serde::Serialize;
 use std::path::Path;
 
@@ -272,6 +273,19 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     if let Some(path) = &a.args_file {
         let name = path.display().to_string();
         return given(read(path)?, Source::File(name.clone()), &name);
+    }
+    if let Some(named) = &a.recording {
+        let r = Recording::open(named)?;
+        let found = r.candidates(&a.request_id, &a.lookup);
+        if found.is_empty() {
+            return Err(Error::usage(format!(
+                "no call with request_id {} is in the recording {}; nothing was sent",
+                a.request_id,
+                r.path().display()
+            ))
+            .hint("`redial show FILE` lists what is in it"));
+        }
+        return Ok(found);
     }
     let mut found = Vec::new();
     for path in &a.args_from {

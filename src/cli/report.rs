@@ -133,7 +133,8 @@ impl CallJson {
             Some("unknown") => "ok, but it does not say that it is done".to_owned(),
             _ => self.outcome.replace('_', " "),
         };
-        p.field("outcome", role, &format!("{outcome}: {}", self.why));
+        let why = self.why.strip_prefix("the tool answered with an error: ").unwrap_or(&self.why);
+        p.field("outcome", role, &format!("{outcome}: {}", clip(why)));
         if let Some(result) = &self.result {
             let text = answer_text(result.get());
             let shown = if text.is_empty() { result.get().to_owned() } else { text };

@@ -87,11 +87,8 @@ fn plain(s: &Session) -> Plain {
     if s.tools.tools.is_empty() {
         p.line(Role::Dim, "it lists no tools");
     }
-    let mut rows: Vec<Vec<Cell>> = vec![
-        ["tool", "the server's hints", "request_id", "gate", "why"]
-            .map(|h| (Role::Dim, h.to_owned()))
-            .to_vec(),
-    ];
+    let mut rows: Vec<Vec<Cell>> =
+        vec![["tool", "request_id", "gate", "why"].map(|h| (Role::Dim, h.to_owned())).to_vec()];
     for t in &s.tools.tools {
         let gate = tool_gate(Some(t), s.tools.complete);
         let role = match gate.ask {
@@ -101,14 +98,13 @@ fn plain(s: &Session) -> Plain {
         };
         rows.push(vec![
             (Role::Strong, t.name.clone()),
-            (Role::Text, hints(t)),
             (Role::Text, if t.takes_request_id() { "takes it" } else { "–" }.into()),
             (role, gate.ask.word().into()),
-            (Role::Dim, gate.why),
+            (Role::Dim, format!("{} ({})", gate.why, hints(t))),
         ]);
     }
     if !s.tools.tools.is_empty() {
-        p.table(&rows, 1);
+        p.table(&rows, 0);
     }
     for d in &s.tools.dropped {
         p.line(Role::Warn, &format!("dropped: {d}"));
@@ -117,7 +113,7 @@ fn plain(s: &Session) -> Plain {
         p.line(Role::Warn, "the list is not complete: the gate trusts none of its hints");
     }
     p.gap();
-    p.line(Role::Dim, "gate: none = sent as it is · preview = the exact call, Enter · type = the request_id must be typed");
+    p.line(Role::Dim, "gate of a repeat: none = sent as it is · preview = the exact call, then Enter · type = the request_id must be typed; what the ledger shows can ask for more");
     p
 }
 
@@ -136,5 +132,5 @@ fn hints(t: &Tool) -> String {
         word(t.open_world, "open world", "closed world"),
     ];
     let said: Vec<String> = all.into_iter().flatten().collect();
-    if said.is_empty() { "none".into() } else { said.join(", ") }
+    if said.is_empty() { "no hints".into() } else { format!("hints: {}", said.join(", ")) }
 }

@@ -111,7 +111,7 @@ fn some(ids: &[String]) -> String {
 }
 
 fn plain(t: &Totals, v: &Verified, remarks: &[String]) {
-    let mut p = Plain::default();
+    let mut p = Plain::stdout();
     let total: u64 = t.requests.values().sum();
     let done = t.requests.get(&State::Done).map(|n| (&State::Done, n));
     let rest = t.requests.iter().filter(|(s, _)| **s != State::Done);

@@ -1,11 +1,12 @@
 //! What a person or a script asks for: a call, its limit, giving it up, another request, the list of tools.
 //! A `tools/call` leaves from here and nowhere else, once for each command.
 
-use super::conn::{Ask, Conn, Transport};
+use super::conn::{Ask, Conn, Reply, Transport};
 use super::driver::Driver;
+use super::modern::Header;
 use super::{duration, follow, handshake};
 use crate::journal::event::{Note, Purpose};
-use crate::journal::{CallId, Journal, Kind};
+use crate::journal::{Call, CallId, Journal, Kind};
 use crate::json::raw;
 use crate::wire::frame;
 use crate::wire::id::Id;
@@ -14,6 +15,39 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+
+/// A `tools/call` that is to be sent.
+pub(super) struct Asked {
+    pub tool: String,
+    /// The raw arguments.
+    pub args: String,
+    /// The connection it is meant for: the tool may be another one elsewhere.
+    pub generation: u32,
+    /// Seconds until it counts as unknown.
+    pub limit_s: f64,
+    /// Progress moves the limit.
+    pub extends: bool,
+}
+
+/// A later round of a call. It is sent here and not by who follows the call, so that giving a call up and going
+/// on with it can't overtake each other.
+pub(super) struct Round {
+    pub conn: Arc<Conn>,
+    pub call: CallId,
+    /// Those of the round, without `_meta`.
+    pub params: String,
+    pub headers: Vec<Header>,
+    /// Gets the coming answer.
+    pub sent: oneshot::Sender<Result<oneshot::Receiver<Reply>, Stopped>>,
+}
+
+/// Why a round is not sent.
+pub(super) enum Stopped {
+    /// The call was given up or has ended.
+    GivenUp,
+    /// Its connection is over.
+    Gone,
+}
 
 /// When the list of tools is read again: at once after the first change, then ever more seldom while a server
 /// goes on changing it (field log, row 75).
@@ -48,11 +82,16 @@ impl Relist {
 }
 
 impl Driver {
-    /// Sends the call, once. Without a connection it is in the journal as what it is: never sent.
-    pub fn call(&mut self, tool: &str, args: &str, limit_s: f64, extends: bool) -> CallId {
+    /// Sends the call, once. Without the connection it is meant for, or while that is only being opened, it is in
+    /// the journal as what it is: never sent.
+    pub fn call(&mut self, asked: &Asked) -> CallId {
+        let Asked { ref tool, ref args, generation, limit_s, extends } = *asked;
         let name = raw::quote(tool);
         let mut params = format!(r#"{{"name":{name},"arguments":{args}}}"#);
-        let Some(conn) = self.usable() else { return self.never_sent(&params) };
+        let conn = match self.usable_for(generation) {
+            Ok(conn) => conn,
+            Err(why) => return self.never_sent(&params, &why),
+        };
         let (schema, as_task) = self.journal.read(|s| {
             let tool = s.tools.find(tool);
             let as_task = tool.is_some_and(|t| t.only_as_task)
@@ -84,11 +123,45 @@ impl Driver {
         call
     }
 
-    fn never_sent(&self, params: &str) -> CallId {
+    /// Sends the next round of a call, if that still waits for it.
+    pub fn round(&self, round: Round) {
+        let Round { conn, call, params, headers, sent } = round;
+        let waits = self.journal.read(|s| s.calls.get(&call).is_some_and(Call::is_pending));
+        let done = match waits {
+            false => Err(Stopped::GivenUp),
+            true if conn.is_over() => Err(Stopped::Gone),
+            true => {
+                let purpose = Purpose::FollowUp { call };
+                let ask = Ask::new("tools/call", Some(&params), purpose);
+                Ok(conn.ask(Ask { progress: true, headers, ..ask }).1)
+            }
+        };
+        // Who follows the call ends only with the endpoint.
+        sent.send(done).ok();
+    }
+
+    /// The connection of that generation, once its tools are known.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn usable_for(&self, generation: u32) -> Result<Arc<Conn>, String> {
+        let why = self.journal.read(|s| s.link.as_ref().map(|l| l.why.clone())).unwrap_or_default();
+        let Some(conn) = self.usable() else { return Err(format!("no connection ({why})")) };
+        if conn.generation != generation {
+            return Err(
+                "the connection it was meant for is gone, and another one took its place".into()
+            );
+        }
+        if self.handshake.is_some() {
+            return Err(format!("the connection is only being opened ({why})"));
+        }
+        Ok(conn)
+    }
+
+    fn never_sent(&self, params: &str, why: &str) -> CallId {
         let raw = frame::request(&Id::Null, "tools/call", Some(params)).into();
         let call = self.log(Kind::Sent { raw, exchange: None, purpose: Purpose::Asked });
-        let why = self.journal.read(|s| s.link.as_ref().map(|l| l.why.clone())).unwrap_or_default();
-        let why = format!("never sent: no connection ({why})");
+        let why = format!("never sent: {why}");
         self.log(Kind::NotWritten { sent: call, why, left: false });
         call
     }
@@ -148,7 +221,10 @@ impl Driver {
             return;
         };
         match (&conn.transport, exchange) {
-            (Transport::Http(target), Some(x)) if conn.is_modern() => target.abort(&conn, x),
+            (Transport::Http(target), Some(x)) if conn.is_modern() => {
+                // In this revision that is the cancellation, so no late answer can come any more.
+                target.abort(&conn, x);
+            }
             _ => {
                 let id = rpc_id.to_json();
                 let params = format!(r#"{{"requestId":{id},"reason":{}}}"#, raw::quote(&reason));
@@ -223,6 +299,40 @@ impl Conn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_call_for_an_earlier_connection_never_leaves() {
+        use super::super::{Client, Command, Endpoint, Era, Settings};
+        use crate::journal::Outcome;
+        // Answers the handshake and no call.
+        let script = r#"while IFS= read -r line; do
+            id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            case "$line" in
+            *'"initialize"'*) r='{"protocolVersion":"2025-11-25","capabilities":{}}' ;;
+            *'"tools/list"'*) r='{"tools":[]}' ;;
+            *) continue ;;
+            esac
+            printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+        done"#;
+        let command = ["/bin/sh", "-c", script].map(String::from).to_vec();
+        let settings = Settings { era: Era::Legacy, ..Settings::default() };
+        let client = Client::start(Endpoint::Stdio { command, env: vec![], cwd: None }, settings);
+        client.ready().await.unwrap();
+        let (reply, id) = oneshot::channel();
+        let call = Asked {
+            tool: "t".into(),
+            args: "{}".into(),
+            generation: 7,
+            limit_s: 20.0,
+            extends: false,
+        };
+        client.send(Command::Call { call, reply });
+        let call = client.settled(id.await.unwrap()).await.unwrap();
+        let s = call.settled.unwrap();
+        assert_eq!((s.outcome, call.sent), (Outcome::NotSent, 0));
+        assert!(s.why.contains("meant for"), "{}", s.why);
+        client.close().await;
+    }
 
     #[test]
     fn a_storm_of_changes_reads_the_list_ever_more_seldom() {

@@ -1,7 +1,7 @@
 //! One generation of an endpoint: ids, waiting answers, and the way frames go out and come in.
 //!
-//! Both transports share this. Nothing here decides when to connect or what to ask, and nothing here waits:
-//! it is called by the readers.
+//! Both transports share this. Nothing here decides when to connect or what to ask. What comes in is in
+//! `incoming`.
 
 use super::driver::LinkEvent;
 use super::modern::{self, Header};
@@ -9,8 +9,7 @@ use super::offer::Offer;
 use super::{http, stdio};
 use crate::journal::event::{Note, Purpose};
 use crate::journal::{Journal, Kind};
-use crate::json::raw;
-use crate::wire::frame::{self, Frame};
+use crate::wire::frame;
 use crate::wire::id::Id;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -78,9 +77,11 @@ pub(super) struct Conn {
     numbers: Arc<Numbers>,
     protocol: OnceLock<Protocol>,
     waiters: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
+    /// Why the generation is over; set under the waiters' lock, so that nobody begins to wait after it.
+    ended: OnceLock<String>,
     over: AtomicBool,
-    heard: AtomicBool,
-    tools_changed: AtomicBool,
+    pub(super) heard: AtomicBool,
+    pub(super) tools_changed: AtomicBool,
 }
 
 impl Conn {
@@ -101,6 +102,7 @@ impl Conn {
             numbers,
             protocol: OnceLock::new(),
             waiters: Mutex::default(),
+            ended: OnceLock::new(),
             over: AtomicBool::new(false),
             heard: AtomicBool::new(false),
             tools_changed: AtomicBool::new(false),
@@ -151,7 +153,7 @@ impl Conn {
         let params = dressed.as_deref().or(ask.params);
         let text = frame::request(&id, ask.method, params);
         let (tx, rx) = oneshot::channel();
-        self.waiters().insert(id.clone(), tx);
+        self.wait_for(&id, tx);
         let mut headers = ask.headers;
         headers.extend(match modern {
             true => modern::headers(ask.method, params),
@@ -182,7 +184,7 @@ impl Conn {
         delivered
     }
 
-    fn legacy_headers(&self, method: &str) -> Vec<Header> {
+    pub(super) fn legacy_headers(&self, method: &str) -> Vec<Header> {
         match self.protocol() {
             Some(p) if method != "initialize" => {
                 vec![("mcp-protocol-version".into(), p.version.clone())]
@@ -191,7 +193,7 @@ impl Conn {
         }
     }
 
-    fn send(
+    pub(super) fn send(
         self: &Arc<Conn>,
         text: String,
         id: Option<Id>,
@@ -221,109 +223,13 @@ impl Conn {
         self.numbers.exchanges.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A JSON-RPC text under a status that is not 2xx: kept, but it is its exchange that answers.
-    pub fn record(&self, raw: &Bytes, exchange: u64) -> bool {
-        let is_rpc = Frame::parse(&String::from_utf8_lossy(raw)) != Frame::NotRpc;
-        if is_rpc {
-            self.log(Kind::Received { raw: raw.clone(), exchange: Some(exchange) });
-        }
-        is_rpc
-    }
-
-    /// One JSON-RPC text came in: journal first, then whoever waits for it. `false` when it is none.
-    pub fn incoming(self: &Arc<Conn>, raw: Bytes, exchange: Option<u64>) -> bool {
-        let text = String::from_utf8_lossy(&raw);
-        let frame = Frame::parse(&text);
-        if frame == Frame::NotRpc {
-            return false;
-        }
-        self.heard.store(true, Ordering::Relaxed);
-        // 2025-03-26 alone has batches, and a receiver must take them.
-        if matches!(frame, Frame::Malformed { id: None, .. })
-            && self.protocol().is_some_and(|p| p.version == "2025-03-26")
-            && let Some(items) = raw::items(text.trim())
-        {
-            for item in items {
-                self.incoming(Bytes::copy_from_slice(item.as_bytes()), exchange);
-            }
-            return true;
-        }
-        self.log(Kind::Received { raw: raw.clone(), exchange });
-        match frame {
-            Frame::Response { id: Some(id), .. } | Frame::Malformed { id: Some(id), .. } => {
-                self.resolve(&id, Reply::Frame(raw.clone()));
-            }
-            Frame::Malformed { id: None, .. } => {
-                for item in raw::items(text.trim()).unwrap_or_default() {
-                    if let Frame::Response { id: Some(id), .. } = Frame::parse(item) {
-                        self.resolve(&id, Reply::Frame(raw.clone()));
-                    }
-                }
-            }
-            Frame::Request { id, method, params } => {
-                self.asked(&id, &method, params.unwrap_or("{}"));
-            }
-            // A storm of them is one event until the list is read again.
-            Frame::Notification { method, .. }
-                if method == "notifications/tools/list_changed"
-                    && !self.tools_changed.swap(true, Ordering::SeqCst) =>
-            {
-                self.events.send(LinkEvent::ToolsChanged { generation: self.generation }).ok();
-            }
-            _ => {}
-        }
-        true
-    }
-
-    /// The list is about to be read: a change from here on is a new one.
-    pub fn reading_tools(&self) {
-        self.tools_changed.store(false, Ordering::SeqCst);
-    }
-
-    /// The server asks us. `ping` is answered, what was advertised is answered in its own time, and everything
-    /// else is refused at once, so that no server waits for us (field log, row 74).
-    fn asked(self: &Arc<Conn>, id: &Id, method: &str, params: &str) {
-        if self.is_modern() {
-            // 2026-07-28 has no requests to a client, and a client must not send answers.
-            return self.note(format!(
-                "the server asked for {method}, which {} does not allow; not answered",
-                modern::MODERN
-            ));
-        }
-        if self.is_busy() {
-            return self.note("the server asks more than it takes answers: not answered".into());
-        }
-        if method == "ping" {
-            return self.reply(method, frame::result(id, "{}"));
-        }
-        if !self.offer.offers(method) {
-            self.note(format!("the server asked for {method}: refused, it was not offered"));
-            let words = format!("redial does not offer {method}");
-            return self.reply(method, frame::error(id, -32601, &words));
-        }
-        let (conn, id) = (self.clone(), id.clone());
-        let (method, params) = (method.to_owned(), params.to_owned());
-        tokio::spawn(async move {
-            let text = match conn.offer.answer(&method, &params, None).await {
-                Ok(result) => frame::result(&id, &result),
-                Err((code, words)) => frame::error(&id, code, &words),
-            };
-            conn.reply(&method, text);
-        });
-    }
-
-    /// So much is on its way out that answering yet more questions would only fill memory.
-    fn is_busy(&self) -> bool {
-        match &self.transport {
-            Transport::Stdio(pipe) => pipe.queued() > 4_096,
-            Transport::Http(target) => target.open() > 256,
-        }
-    }
-
-    fn reply(self: &Arc<Conn>, method: &str, text: String) {
-        if !self.is_over() {
-            let headers = self.legacy_headers(method);
-            self.send(text, None, Purpose::Reply, headers, None);
+    /// Notes who waits for `id`. On a generation that is over the answer is there at once: a child that died
+    /// between the look and the request must not be waited for.
+    fn wait_for(&self, id: &Id, waiter: oneshot::Sender<Reply>) {
+        let mut waiters = self.waiters();
+        match self.ended.get() {
+            Some(why) => drop(waiter.send(Reply::Over(why.clone()))),
+            None => drop(waiters.insert(id.clone(), waiter)),
         }
     }
 
@@ -344,7 +250,12 @@ impl Conn {
     /// The generation is over: nobody waits for it any more.
     pub fn end(&self, why: &str) {
         self.over.store(true, Ordering::SeqCst);
-        let waiters: Vec<_> = self.waiters().drain().collect();
+        let waiters: Vec<_> = {
+            let mut waiters = self.waiters();
+            // The first reason stays.
+            self.ended.set(why.to_owned()).ok();
+            waiters.drain().collect()
+        };
         for (_, waiter) in waiters {
             waiter.send(Reply::Over(why.to_owned())).ok();
         }

@@ -9,7 +9,7 @@ use super::handshake::{self, Failure, Plan};
 use super::offer::Offer;
 use super::opening::{self, Events, misfit, newest_stderr};
 use super::recover::Recovery;
-use super::{Endpoint, Settings, duration, http, stdio, subscribe};
+use super::{Endpoint, Settings, calls, duration, listening, stdio};
 use crate::journal::event::Note;
 use crate::journal::{CallId, Journal, Kind, LinkState};
 use std::sync::Arc;
@@ -19,10 +19,12 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// What a handle asks of the driver.
 pub(super) enum Command {
-    /// Send one `tools/call`; `reply` gets its id once it is in the journal.
-    Call { tool: String, args: String, limit_s: f64, extends: bool, reply: oneshot::Sender<CallId> },
+    /// Send one `tools/call`, on that generation and on no other; `reply` gets its id once it is in the journal.
+    Call { call: calls::Asked, reply: oneshot::Sender<CallId> },
     /// Send another request; `reply` gets its raw result or words.
     Request { method: String, params: String, reply: oneshot::Sender<Result<String, String>> },
+    /// Send a notification; `reply` gets the word once it has left, and is dropped when it can't.
+    Notify { method: String, params: String, reply: oneshot::Sender<()> },
     /// Give a call up. `note` is what the journal says; with [`Note::StoppedWaiting`] the server is not told.
     GiveUp { call: CallId, note: Note },
     /// Read the tools again.
@@ -34,15 +36,35 @@ pub(super) enum Command {
 }
 
 /// What the transports tell the driver.
-#[derive(Debug)]
 pub(super) enum LinkEvent {
-    Exited { generation: u32, why: String },
-    StdoutClosed { generation: u32 },
-    Unreachable { generation: u32, why: String },
-    SessionLost { generation: u32, status: u16 },
-    EraChanged { generation: u32, why: String },
-    ToolsChanged { generation: u32 },
+    Exited {
+        generation: u32,
+        why: String,
+    },
+    StdoutClosed {
+        generation: u32,
+    },
+    Unreachable {
+        generation: u32,
+        why: String,
+    },
+    SessionLost {
+        generation: u32,
+        status: u16,
+    },
+    EraChanged {
+        generation: u32,
+        why: String,
+    },
+    ToolsChanged {
+        generation: u32,
+    },
+    /// A call's next round is to be sent.
+    Round(Box<calls::Round>),
 }
+
+/// How a handshake ended; with the task that listens from there on, where there is one.
+type Shaken = Result<Option<JoinHandle<()>>, Failure>;
 
 pub(super) struct Driver {
     pub endpoint: Endpoint,
@@ -54,15 +76,17 @@ pub(super) struct Driver {
     pub conn: Option<Arc<Conn>>,
     pub generation: u32,
     pub known_modern: Option<bool>,
-    pub handshake: Option<JoinHandle<Result<(), Failure>>>,
+    pub handshake: Option<JoinHandle<Shaken>>,
     pub listener: Option<JoinHandle<()>>,
     /// Older generations on their way out.
     pub retiring: JoinSet<()>,
     pub recovery: Recovery,
-    pub relist: super::calls::Relist,
+    pub relist: calls::Relist,
     pub timers: mpsc::UnboundedSender<(CallId, f64)>,
     /// The connection in use, for what follows calls.
     pub live: watch::Sender<Option<Arc<Conn>>>,
+    /// True once a person is in a hurry to have it ended.
+    pub hurry: watch::Receiver<bool>,
 }
 
 /// Runs until closed or until the last handle is gone.
@@ -71,6 +95,7 @@ pub(super) async fn run(
     settings: Settings,
     journal: Journal,
     mut inbox: mpsc::UnboundedReceiver<Command>,
+    hurry: watch::Receiver<bool>,
 ) {
     let (events, mut link) = mpsc::unbounded_channel();
     let (timers, mut expired) = mpsc::unbounded_channel();
@@ -89,9 +114,10 @@ pub(super) async fn run(
         listener: None,
         retiring: JoinSet::new(),
         recovery: Recovery::default(),
-        relist: super::calls::Relist::default(),
+        relist: calls::Relist::default(),
         timers,
         live: watch::Sender::new(None),
+        hurry,
     };
     d.connect("starting");
     loop {
@@ -166,6 +192,7 @@ impl Driver {
             probe_limit: duration(self.settings.probe_limit_s),
             start_limit: duration(limit_s),
         };
+        let listen = self.settings.listen;
         self.handshake = Some(tokio::spawn(async move {
             let patience = plan.probe_limit + Duration::from_secs(1);
             tokio::select! {
@@ -173,12 +200,13 @@ impl Driver {
                     Err(Failure::Final(format!("no handshake within {limit_s} s{}", newest_stderr(&conn))))
                 }),
                 why = misfit(&conn, patience) => Err(Failure::Final(why)),
-            }
+            }?;
+            Ok(if listen { listening::start(&conn).await } else { None })
         }));
     }
 
     fn open(&mut self) -> Result<Arc<Conn>, String> {
-        let open = opening::open(&self.endpoint)?;
+        let open = opening::open(&self.endpoint, self.hurry.clone())?;
         let conn = Conn::new(
             self.journal.clone(),
             self.generation,
@@ -194,11 +222,14 @@ impl Driver {
         Ok(conn)
     }
 
-    async fn handshake_done(&mut self, done: Result<(), Failure>) {
+    async fn handshake_done(&mut self, done: Shaken) {
         let Some(conn) = self.conn.clone() else { return };
         let auto = self.settings.era == super::Era::Auto && self.known_modern.is_none();
         match done {
-            Ok(()) => self.ready(conn),
+            Ok(listener) => {
+                self.listener = listener;
+                self.ready(conn);
+            }
             Err(Failure::Ended { why, probed: true }) if auto => {
                 // Some servers end at a method they don't know (field log, row 92): not a crash, a fresh process.
                 self.without_probe(format!("the server ended at the probe ({why})"));
@@ -224,17 +255,6 @@ impl Driver {
         let version = conn.protocol().map(|p| p.version.clone()).unwrap_or_default();
         self.state(LinkState::Ready, format!("protocol {version}"));
         self.live.send_replace(Some(conn.clone()));
-        if !self.settings.listen {
-            return;
-        }
-        if conn.is_modern() {
-            // Only what the server says it has is asked for.
-            if self.journal.read(|s| s.declares(&["tools", "listChanged"])) {
-                self.listener = Some(tokio::spawn(subscribe::run(conn)));
-            }
-        } else if conn.is_http() {
-            self.listener = Some(tokio::spawn(http::listen::run(conn)));
-        }
     }
 
     /// A fresh process that is not probed.
@@ -266,6 +286,7 @@ impl Driver {
             LinkEvent::EraChanged { generation, why } if settled(generation, self) => {
                 self.era_changed(&why);
             }
+            LinkEvent::Round(round) => self.round(*round),
             LinkEvent::ToolsChanged { generation } if current(generation, self) => {
                 self.relist.soon();
             }
@@ -275,11 +296,24 @@ impl Driver {
 
     async fn command(&mut self, command: Command) {
         match command {
-            Command::Call { tool, args, limit_s, extends, reply } => {
-                let call = self.call(&tool, &args, limit_s, extends);
+            Command::Call { call, reply } => {
+                let call = self.call(&call);
                 reply.send(call).ok();
             }
             Command::Request { method, params, reply } => self.request(method, params, reply),
+            Command::Notify { method, params, reply } => {
+                if let Some(conn) =
+                    self.conn.as_ref().filter(|c| c.protocol().is_some() && !c.is_over())
+                {
+                    let delivered =
+                        conn.notify(&method, Some(&params), crate::journal::event::Purpose::Asked);
+                    tokio::spawn(async move {
+                        if delivered.await.is_ok() {
+                            reply.send(()).ok();
+                        }
+                    });
+                }
+            }
             Command::GiveUp { call, note } => self.give_up(call, note),
             Command::ListTools(reply) => self.list_tools(Some(reply)),
             Command::Reconnect => {

@@ -2,7 +2,9 @@
 //! tasks (2025-11-25 `utilities/tasks`; SEP-2663). Only ever continues what was asked for; a `tools/call` that
 //! got no such answer is never sent again from here.
 
+use super::calls::{Round, Stopped};
 use super::conn::{Ask, Conn, Reply};
+use super::driver::LinkEvent;
 use super::modern::Header;
 use super::offer::Offer;
 use crate::journal::event::{Note, Purpose};
@@ -57,22 +59,20 @@ pub(super) async fn call(conn: Arc<Conn>, sent: Sent, live: Live) {
             Ok(next) => next,
             Err(why) => return leave(&why),
         };
-        // While a person thought about it, the call may have been given up, or the connection gone.
-        if !conn.journal.read(|s| s.calls.get(&call).is_some_and(Call::is_pending)) {
-            return;
-        }
-        if conn.is_over() {
-            return leave("the connection went before it was answered");
-        }
         if round == ROUNDS {
             return leave(&format!("it asked {ROUNDS} times, which is enough"));
         }
-        let ask = Ask {
-            progress: true,
-            headers: headers.clone(),
-            ..Ask::new("tools/call", Some(&next), Purpose::FollowUp { call })
+        let (sent, answer) = oneshot::channel();
+        let next = Round { conn: conn.clone(), call, params: next, headers: headers.clone(), sent };
+        conn.events.send(LinkEvent::Round(Box::new(next))).ok();
+        // While a person thought about it, the call may have been given up, or the connection gone.
+        reply = match answer.await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(Stopped::GivenUp)) => return,
+            Ok(Err(Stopped::Gone)) | Err(_) => {
+                return leave("the connection went before it was answered");
+            }
         };
-        (_, reply) = conn.ask(ask);
     }
 }
 

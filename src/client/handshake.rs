@@ -3,11 +3,11 @@
 //! The verdict never hangs on one error code; an outage or a refusal of credentials is no verdict. Every
 //! frame sent here is marked as a probe or as part of the handshake.
 
+use super::Era;
 use super::conn::{Ask, Conn, Protocol};
 use super::http::listen;
 use super::modern::{LEGACY, MODERN, client_info};
 use super::reading::{Reading, read, spell, versions};
-use super::{Endpoint, Era};
 use crate::journal::event::Purpose;
 use crate::json::raw;
 use std::collections::HashSet;
@@ -274,34 +274,4 @@ pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
             }
         }
     }
-}
-
-/// What a person can do about an endpoint that never became ready.
-pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
-    let why = why.to_ascii_lowercase();
-    if why.contains("--http") {
-        return None; // It says so itself.
-    }
-    Some(match endpoint {
-        Endpoint::Http { .. } if why.contains("refused") && !why.contains("refused initialize") => {
-            "is the server running, and is the port right? `--http` wants the whole URL, path included (often /mcp)".into()
-        }
-        Endpoint::Http { .. } if why.contains("http 401") || why.contains("http 403") => {
-            "give credentials with --header 'Authorization: Bearer …'".into()
-        }
-        Endpoint::Http { .. } if why.contains("http 404") => {
-            "check the path of the URL (often /mcp)".into()
-        }
-        Endpoint::Stdio { command, .. } if why.contains("no such command") => {
-            let path = std::env::var("PATH").unwrap_or_default();
-            format!("looked for {:?} in PATH={path}", command.first().map_or("", String::as_str))
-        }
-        Endpoint::Stdio { .. } if why.contains("ended") => {
-            "run the command by itself to see why it ends; its last stderr lines are above".into()
-        }
-        Endpoint::Stdio { .. } if why.contains("no handshake within") => {
-            "a slow start may need a longer --start-timeout".into()
-        }
-        _ => return None,
-    })
 }

@@ -3,7 +3,7 @@
 //! sends a frame that no person, script or handshake asked for.
 //!
 //! `driver` owns the link and its state, `recover` what follows an end, `calls` what is asked for; `stdio` and `http`
-//! are the transports behind `conn`; `handshake` finds the era; `follow` does rounds and tasks; `offer` is what we
+//! are the transports behind `conn` (`incoming` is its other direction); `handshake` finds the era; `follow` does rounds and tasks; `offer` is what we
 //! answer when the server asks; `backoff` is when to try again. Every step is a journal event before it is done.
 
 mod backoff;
@@ -11,15 +11,17 @@ mod calls;
 mod conn;
 mod driver;
 mod follow;
+mod group;
 mod handshake;
-mod http;
+pub(crate) mod http;
+mod incoming;
+mod listening;
 mod modern;
 mod offer;
 mod opening;
 mod reading;
 mod recover;
 mod stdio;
-mod subscribe;
 
 use crate::error::{Error, Result};
 use crate::journal::event::Note;
@@ -27,7 +29,7 @@ use crate::journal::{Call, CallId, Journal, LinkState, ToolList};
 use driver::Command;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub use offer::{Answerer, Choice, Question, Root, defaults};
 
@@ -129,6 +131,7 @@ pub struct Client {
     endpoint: Endpoint,
     settings: Settings,
     commands: mpsc::UnboundedSender<Command>,
+    hurry: watch::Sender<bool>,
 }
 
 impl Client {
@@ -136,8 +139,10 @@ impl Client {
     pub fn start(endpoint: Endpoint, settings: Settings) -> Client {
         let journal = Journal::new();
         let (commands, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(driver::run(endpoint.clone(), settings.clone(), journal.clone(), inbox));
-        Client { journal, endpoint, settings, commands }
+        let (hurry, hurried) = watch::channel(false);
+        let (to, how) = (endpoint.clone(), settings.clone());
+        tokio::spawn(driver::run(to, how, journal.clone(), inbox, hurried));
+        Client { journal, endpoint, settings, commands, hurry }
     }
 
     /// The stream of everything that happens here.
@@ -176,7 +181,7 @@ impl Client {
                     Endpoint::Http { url, .. } => Error::endpoint(format!("{url}: {why}")),
                     Endpoint::Stdio { .. } => Error::endpoint(why.clone()),
                 };
-                match handshake::hint(&why, &self.endpoint) {
+                match opening::hint(&why, &self.endpoint) {
                     Some(hint) => error.hint(hint),
                     None => error,
                 }
@@ -199,19 +204,21 @@ impl Client {
     }
 
     /// Sends one `tools/call`, once, and returns its id as soon as it is in the journal. `args` is the raw
-    /// JSON object of the arguments. `limit_s` overrides the call limit.
+    /// JSON object of the arguments. `limit_s` overrides the call limit. It goes out on the connection there is
+    /// now, or not at all: what is known of the tool was listed there.
     ///
     /// # Errors
     /// Exit 5 when the client is closed.
     pub async fn call(&self, tool: &str, args: &str, limit_s: Option<f64>) -> Result<CallId> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Call {
+        let call = calls::Asked {
             tool: tool.to_owned(),
             args: args.to_owned(),
+            generation: self.journal.read(|s| s.generation().map_or(0, |g| g.n)),
             limit_s: limit_s.unwrap_or(self.settings.call_limit_s),
             extends: self.settings.progress_extends,
-            reply,
-        });
+        };
+        self.send(Command::Call { call, reply });
         answer.await.map_err(|_| Error::endpoint("the endpoint is closed; nothing was sent"))
     }
 
@@ -254,6 +261,17 @@ impl Client {
         }
     }
 
+    /// Sends one notification with raw `params`, and waits until it has left.
+    ///
+    /// # Errors
+    /// Exit 5 when there is no connection it could leave on.
+    pub async fn notify(&self, method: &str, params: &str) -> Result<()> {
+        let (reply, left) = oneshot::channel();
+        let (method, params) = (method.to_owned(), params.to_owned());
+        self.send(Command::Notify { method, params, reply });
+        left.await.map_err(|_| Error::endpoint("no connection: the notification was not sent"))
+    }
+
     /// Connects again now: an HTTP endpoint that waits, or a child that ended (a new process).
     pub fn reconnect(&self) {
         self.send(Command::Reconnect);
@@ -266,6 +284,13 @@ impl Client {
         self.send(Command::Close(reply));
         // The driver drops the reply when it is already gone.
         tokio::time::timeout(Duration::from_secs(8), done).await.ok();
+    }
+
+    /// The same without a grace: what is left of the child's group is killed at once, also when it is being
+    /// closed already.
+    pub async fn close_now(&self) {
+        self.hurry.send_replace(true);
+        self.close().await;
     }
 
     fn send(&self, command: Command) {

@@ -6,7 +6,7 @@ use super::{Endpoint, http, stdio};
 use crate::journal::event;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// A transport that is open, with what the journal says of it.
 pub(super) struct Open {
@@ -15,14 +15,14 @@ pub(super) struct Open {
     pub started: Option<stdio::Started>,
 }
 
-/// Starts the child, or makes the HTTP client ready.
+/// Starts the child, or makes the HTTP client ready. `hurry` turns true when a child's end may take no time.
 ///
 /// # Errors
 /// In words.
-pub(super) fn open(endpoint: &Endpoint) -> Result<Open, String> {
+pub(super) fn open(endpoint: &Endpoint, hurry: watch::Receiver<bool>) -> Result<Open, String> {
     match endpoint {
         Endpoint::Stdio { command, env, cwd } => {
-            let (pipe, started) = stdio::start(command, env, cwd.as_ref()).map_err(|e| {
+            let (pipe, started) = stdio::start(command, env, cwd.as_ref(), hurry).map_err(|e| {
                 let program = command.first().map_or("", String::as_str);
                 match (e.kind(), cwd) {
                     (std::io::ErrorKind::NotFound, Some(dir)) if !dir.is_dir() => {
@@ -105,6 +105,36 @@ pub(super) fn newest_stderr(conn: &Conn) -> String {
     let line =
         conn.journal.read(|s| s.generation_n(conn.generation).and_then(|g| g.stderr.last(1).pop()));
     line.map(|l| format!("; its newest stderr line: {l}")).unwrap_or_default()
+}
+
+/// What a person can do about an endpoint that never became ready.
+pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
+    let why = why.to_ascii_lowercase();
+    if why.contains("--http") {
+        return None; // It says so itself.
+    }
+    Some(match endpoint {
+        Endpoint::Http { .. } if why.contains("refused") && !why.contains("refused initialize") => {
+            "is the server running, and is the port right? `--http` wants the whole URL, path included (often /mcp)".into()
+        }
+        Endpoint::Http { .. } if why.contains("http 401") || why.contains("http 403") => {
+            "give credentials with --header 'Authorization: Bearer …'".into()
+        }
+        Endpoint::Http { .. } if why.contains("http 404") => {
+            "check the path of the URL (often /mcp)".into()
+        }
+        Endpoint::Stdio { command, .. } if why.contains("no such command") => {
+            let path = std::env::var("PATH").unwrap_or_default();
+            format!("looked for {:?} in PATH={path}", command.first().map_or("", String::as_str))
+        }
+        Endpoint::Stdio { .. } if why.contains("ended") => {
+            "run the command by itself to see why it ends; its last stderr lines are above".into()
+        }
+        Endpoint::Stdio { .. } if why.contains("no handshake within") => {
+            "a slow start may need a longer --start-timeout".into()
+        }
+        _ => return None,
+    })
 }
 
 /// A session id short enough for a line.

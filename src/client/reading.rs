@@ -54,7 +54,8 @@ pub(super) fn read(
         }
         Frame::Response { answer: Answer::Error { raw: e, code, message }, .. } if !only_status => {
             let data = raw::get(e, "data").unwrap_or("{}").to_owned();
-            let lost = status.is_some_and(|s| refusal::is_session_lost(s, code, &message, true));
+            let lost =
+                status.is_some_and(|s| refusal::is_session_lost(s, code, &message, true, false));
             Reading::Error { code, message, data, lost }
         }
         Frame::Malformed { why, .. } if status.is_none() => {

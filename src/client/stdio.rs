@@ -5,10 +5,11 @@
 
 use super::conn::Conn;
 use super::driver::LinkEvent;
+use super::group::Group;
 use crate::journal::Kind;
 use crate::wire::lines::Lines;
 use bytes::Bytes;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -24,14 +25,17 @@ const LINE_LIMIT: usize = 64 << 20;
 const STDERR_LINE_LIMIT: usize = 64 << 10;
 /// How long the pipes may lag behind the process's end: a grandchild may hold them open for ever.
 const DRAIN: Duration = Duration::from_millis(300);
+/// How often is looked whether what an ended child left behind is still there.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// The writing end of a child, and the levers to end it.
 pub(super) struct Pipe {
     queue: mpsc::UnboundedSender<(u64, Bytes)>,
     queued: Arc<AtomicUsize>,
     close_stdin: watch::Sender<bool>,
-    group: Option<Pid>,
+    group: Arc<Group>,
     exited: watch::Receiver<bool>,
+    hurry: watch::Receiver<bool>,
 }
 
 /// What a started child needs to be attached to its generation.
@@ -41,6 +45,7 @@ pub(super) struct Started {
     queued: Arc<AtomicUsize>,
     close_stdin: watch::Receiver<bool>,
     exited: watch::Sender<bool>,
+    group: Arc<Group>,
     /// Its process id.
     pub pid: Option<u32>,
 }
@@ -53,6 +58,7 @@ pub(super) fn start(
     command: &[String],
     env: &[(String, String)],
     cwd: Option<&PathBuf>,
+    hurry: watch::Receiver<bool>,
 ) -> std::io::Result<(Pipe, Started)> {
     let Some((program, args)) = command.split_first() else {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "an empty command"));
@@ -73,23 +79,24 @@ pub(super) fn start(
     let (queue, inbox) = mpsc::unbounded_channel();
     let (close_stdin, closing) = watch::channel(false);
     let (exited_tx, exited) = watch::channel(false);
-    let group = pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw);
+    let group = Arc::new(Group::of(pid));
     let queued: Arc<AtomicUsize> = Arc::default();
-    let pipe = Pipe { queue, queued: queued.clone(), close_stdin, group, exited };
-    let started =
-        Started { child, queue: inbox, queued, close_stdin: closing, exited: exited_tx, pid };
+    let pipe =
+        Pipe { queue, queued: queued.clone(), close_stdin, group: group.clone(), exited, hurry };
+    let exited = exited_tx;
+    let started = Started { child, queue: inbox, queued, close_stdin: closing, exited, group, pid };
     Ok((pipe, started))
 }
 
 /// Runs a started child's pipes until it ends.
 pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
-    let Started { mut child, queue, queued, close_stdin, exited, .. } = started;
+    let Started { mut child, queue, queued, close_stdin, exited, group, .. } = started;
     if let Some(stdin) = child.stdin.take() {
         tokio::spawn(write_all(conn.clone(), stdin, (queue, queued), close_stdin));
     }
     let stdout = child.stdout.take().map(|pipe| tokio::spawn(read_stdout(conn.clone(), pipe)));
     let stderr = child.stderr.take().map(|pipe| tokio::spawn(read_stderr(conn.clone(), pipe)));
-    tokio::spawn(wait(conn.clone(), child, stdout, stderr, exited));
+    tokio::spawn(wait(conn.clone(), child, (stdout, stderr), exited, group));
 }
 
 impl Pipe {
@@ -107,29 +114,29 @@ impl Pipe {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits `grace`.
+    /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits `grace`, or
+    /// not at all once there is a hurry. What a child that ended before left behind is killed as well.
     pub async fn end(&self, grace: Duration) {
         self.close_stdin.send_replace(true);
-        let mut exited = self.exited.clone();
+        let (mut exited, mut hurry) = (self.exited.clone(), self.hurry.clone());
         let mut gone = async |wait: Duration| {
-            tokio::time::timeout(wait, exited.wait_for(|e| *e)).await.is_ok()
+            tokio::select! {
+                biased;
+                gone = exited.wait_for(|e| *e) => gone.is_ok(),
+                Ok(_) = hurry.wait_for(|h| *h) => false,
+                () = tokio::time::sleep(wait) => false,
+            }
         };
         if !gone(grace).await {
-            self.signal(Signal::TERM);
+            self.group.signal(Signal::TERM);
             if !gone(grace).await {
-                self.signal(Signal::KILL);
-                gone(Duration::from_secs(1)).await;
+                self.group.signal(Signal::KILL);
+                let mut exited = self.exited.clone();
+                tokio::time::timeout(Duration::from_secs(1), exited.wait_for(|e| *e)).await.ok();
             }
         }
         // Grandchildren of a launcher that ended live on in the group.
-        self.signal(Signal::KILL);
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            // ESRCH: nobody left in the group.
-            kill_process_group(group, signal).ok();
-        }
+        self.group.signal(Signal::KILL);
     }
 }
 
@@ -231,40 +238,56 @@ async fn read_stderr(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
     }
 }
 
+type Reading = Option<tokio::task::JoinHandle<()>>;
+
 async fn wait(
     conn: Arc<Conn>,
     mut child: Child,
-    stdout: Option<tokio::task::JoinHandle<()>>,
-    stderr: Option<tokio::task::JoinHandle<()>>,
+    (mut stdout, stderr): (Reading, Reading),
     exited: watch::Sender<bool>,
+    group: Arc<Group>,
 ) {
     use std::os::unix::process::ExitStatusExt;
     let status = child.wait().await;
+    group.leader_reaped();
     exited.send_replace(true);
     conn.mark_over();
     // What the process wrote before it died is still in the pipes: read it before the death is told, or an
-    // answer that came in time would be called unknown.
-    let drained = async {
+    // answer that came in time would be called unknown. And only who holds no pipe of ours any more and left
+    // nobody in the group has taken everything along: a launcher may be dead while its server works on.
+    let last_words = async {
         if let Some(t) = stderr {
-            t.await.ok();
-        }
-        if let Some(t) = stdout {
-            t.await.ok();
+            tokio::time::timeout(DRAIN, t).await.ok();
         }
     };
-    tokio::time::timeout(DRAIN, drained).await.ok();
+    let gone = tokio::time::timeout(DRAIN, all_gone(&mut stdout, &group, DRAIN / 30));
+    let (gone, ()) = tokio::join!(gone, last_words);
+    let certain = gone.is_ok() && status.is_ok();
     let (code, signal) = match &status {
         Ok(s) => (s.code(), s.signal()),
         Err(_) => (None, None),
     };
-    conn.log(Kind::Exit { code, signal });
+    conn.log(Kind::Exit { code, signal, certain });
     let why = conn.journal.read(|s| {
         let ended = s.generation_n(conn.generation).and_then(|g| g.ended);
-        ended.map_or_else(
-            || "the server process ended".into(),
-            |e| format!("the server process ended: {}", e.words()),
-        )
+        ended.map_or_else(|| "the server process ended".into(), |e| e.sentence())
     });
     conn.end(&why);
     conn.events.send(LinkEvent::Exited { generation: conn.generation, why }).ok();
+    if !certain {
+        all_gone(&mut stdout, &group, LOOK).await;
+        conn.log(Kind::AllGone);
+    }
+}
+
+/// Waits until nobody holds the child's stdout and nobody is left in its group, with a look at each `pause`.
+async fn all_gone(stdout: &mut Reading, group: &Group, pause: Duration) {
+    // The group is looked at all the while, so that it is forgotten as soon as it is empty.
+    loop {
+        let read_on = stdout.as_ref().is_some_and(|t| !t.is_finished());
+        if group.is_empty() && !read_on {
+            return;
+        }
+        tokio::time::sleep(pause).await;
+    }
 }

@@ -6,10 +6,15 @@ use crate::journal::{Journal, Session};
 /// Results over this size say nothing to a judge that their outcome doesn't.
 const RESULT_BYTES: usize = 64 << 10;
 
-/// A copy of the session for judging.
-#[allow(clippy::field_reassign_with_default)] // its folding state is private to the fold, rightly
+/// A copy of the journal's session for judging.
 pub fn session(journal: &Journal) -> Session {
-    journal.read(|s| {
+    journal.read(copy)
+}
+
+/// A copy of any session for judging.
+#[allow(clippy::field_reassign_with_default)] // its folding state is private to the fold, rightly
+pub fn copy(s: &Session) -> Session {
+    {
         let mut calls = s.calls.clone();
         for call in calls.values_mut() {
             if let Some(settled) = &mut call.settled
@@ -36,5 +41,5 @@ pub fn session(journal: &Journal) -> Session {
         light.protocol = s.protocol.clone();
         light.seq = s.seq;
         light
-    })
+    }
 }

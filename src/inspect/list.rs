@@ -5,7 +5,7 @@
 //! newest one.
 
 use super::scan::{GROUPS, PIECE, UNFINISHED};
-use super::{Inspector, light, owner_view};
+use super::{Inspector, owner_view};
 use crate::journal::Session;
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
 use crate::ledger::{DONE, How, LedgerError, Reader, Row, Survey};
@@ -80,7 +80,7 @@ pub struct Judging {
 impl Inspector {
     /// Everything lines are judged with, around an overview.
     pub async fn judging(&self, overview: Overview) -> Judging {
-        let session = self.client.as_ref().map(|c| light::session(c.journal()));
+        let session = self.session();
         let mut called = Vec::new();
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
             let mut ids: Vec<String> =

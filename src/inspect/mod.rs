@@ -7,6 +7,7 @@
 pub mod light;
 pub mod list;
 pub mod look;
+pub mod recorded;
 pub mod reissue;
 pub mod request;
 pub mod scan;
@@ -30,6 +31,8 @@ pub struct Inspector {
     pub ledger: Option<Ledger>,
     /// The endpoint, if one is attached.
     pub client: Option<Client>,
+    /// The agent's own session, if a recording of it is attached.
+    pub recording: Option<recorded::Recorded>,
     /// What is assumed of the server.
     pub rules: Rules,
     /// The look-up tool's name.
@@ -78,6 +81,7 @@ impl Inspector {
         Inspector {
             ledger,
             client,
+            recording: None,
             rules,
             look_up: crate::model::lookup::LOOK_UP.to_owned(),
             read_only: false,

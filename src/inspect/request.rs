@@ -1,5 +1,6 @@
 //! One request with every witness: the ledger's row, the wire, the pairing, the arguments and their hash.
 
+use super::recorded::RECORDED_CALLS;
 use super::{Groups, Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
@@ -74,7 +75,7 @@ impl Inspector {
     /// without them those of the newest call seen, or of the effect, are checked.
     pub async fn request(&self, id: &str, args: Option<&str>) -> Request {
         // The session first: what the wire knew then, the ledger has had its time to show.
-        let session = self.client.as_ref().map(|c| light::session(c.journal()));
+        let session = self.session();
         let read = self.read(id, session.as_ref()).await;
         let at = Time::now();
         let mut seen = self.seen();
@@ -86,7 +87,9 @@ impl Inspector {
             .and_then(|r| r.as_ref().ok())
             .map(|f| f.owners.clone())
             .unwrap_or_default();
-        let paired = self.paired(session.as_ref(), &read, &seen, at);
+        // The endpoint's pairing is proven by our own calls alone: the recorded server may be another.
+        let live = self.client.as_ref().map(|c| light::session(c.journal()));
+        let paired = self.paired(live.as_ref().or(session.as_ref()), &read, &seen, at);
         let mut context = Context::new(&seen.histories, &owners, self.rules, at);
         if let Some(s) = &session {
             let called = read
@@ -99,7 +102,10 @@ impl Inspector {
         let calls = context.calls_of(id);
         let calls: Vec<_> = calls.iter().collect();
         let row = read.as_ref().and_then(|r| r.as_ref().ok()).and_then(|f| f.row.as_ref());
-        let mut candidates = from_calls(&calls);
+        // Our own calls first; the agent's are known by the recording's name.
+        let own: Vec<_> = calls.iter().filter(|c| c.id < RECORDED_CALLS).copied().collect();
+        let mut candidates = from_calls(&own);
+        candidates.extend(self.recording.iter().flat_map(|r| r.candidates(id, &self.look_up)));
         candidates.extend(row.map(from_effects).unwrap_or_default());
 
         let declared = |tool: &str| {

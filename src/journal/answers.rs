@@ -7,7 +7,7 @@ use super::fold::{Asked, Misfit, ServerInfo, Session};
 use super::live::Progress;
 use super::text::Text;
 use super::tools::{Tool, ToolList};
-use super::{refusal, settle, task};
+use super::{ends, refusal, settle, task};
 use crate::json::raw;
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
@@ -46,7 +46,10 @@ impl Session {
 
     fn notification(&mut self, event: &Event, method: &str, params: &str) {
         match method {
-            "notifications/tools/list_changed" => self.tools_stale = true,
+            "notifications/tools/list_changed" => {
+                self.tools_stale = true;
+                self.tools_changed = event.seq;
+            }
             "notifications/progress" => {
                 let token = raw::get(params, "progressToken").map(Id::from_raw);
                 let call = token.and_then(|t| self.by_id.get(&(event.generation, t)));
@@ -79,7 +82,7 @@ impl Session {
             && x.status.is_some_and(|s| !(200..300).contains(&s))
         {
             if let Some(call) = x.call {
-                settle::refusing_body(self, event.at, call, x, &answer, frame);
+                ends::refusing_body(self, event.at, call, x, (id.as_ref(), &answer), frame);
             } else if let Some(id) = &x.rpc_id {
                 self.waiting.remove(&(event.generation, id.clone()));
             }
@@ -88,6 +91,12 @@ impl Session {
         let Some(id) = id.filter(|i| *i != Id::Null) else {
             return self.stray(event, frame, None, exchange, &answer);
         };
+        // Clients that share a generation (2026-07-28 through a tap) may use the same ids at the same time: the
+        // exchange tells whose answer it is.
+        let own = exchange.and_then(|x| self.exchanges.get(&x)).and_then(|x| x.call);
+        if let Some(call) = own.filter(|c| self.calls.get(c).is_some_and(|c| c.rpc_id == id)) {
+            return settle::answered(self, event.at, call, &answer, frame);
+        }
         let key = (event.generation, id.clone());
         if let Some(call) = self.by_id.get(&key).copied() {
             if let Some(c) = self.calls.get_mut(&call).filter(|c| c.rpc_id != id) {
@@ -120,8 +129,9 @@ impl Session {
                 self.capabilities = raw::get(result, "capabilities").map(|c| Text::part(frame, c));
             }
             Asked::Tools { first } => {
-                if first {
+                if let Some(asked) = first {
                     self.tools = ToolList::default();
+                    self.tools_asked = asked;
                 }
                 let mirrored = self.protocol.as_deref() == Some(MODERN)
                     && self.generation_n(event.generation).is_some_and(|g| g.is_http());
@@ -131,7 +141,8 @@ impl Session {
                 };
                 self.tools.add_page_checked(result, check);
                 self.tools_generation = event.generation;
-                self.tools_stale = false;
+                // A list that was asked for before the change may be the one from before it.
+                self.tools_stale = self.tools_asked < self.tools_changed;
                 self.tools.complete =
                     raw::get_str(result, "nextCursor").is_none_or(|c| c.is_empty());
             }

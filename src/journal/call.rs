@@ -1,6 +1,6 @@
 //! One `tools/call` on the wire and what became of it (design: "Words", outcome and answer status).
 
-use super::live::Live;
+use super::live::{Live, Task};
 use super::text::Text;
 use crate::json::raw;
 use crate::time::Time;
@@ -162,21 +162,41 @@ pub fn answer_text(result: &str) -> String {
     texts.join("\n")
 }
 
+/// A result without content of any kind: no text, no other item, no structured object (field log, row 47).
+pub fn is_wordless(result: &str) -> bool {
+    let items = raw::get(result, "content").and_then(raw::items).unwrap_or_default();
+    let blank = |item: &&str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
+    let structured = raw::get(result, "structuredContent").is_some_and(|s| !raw::is_null(s));
+    items.iter().all(|i| blank(&i)) && !structured
+}
+
 /// What an `ok` result says of the request. A status word decides; an answer that only says when to come
 /// back is not success (field log, rows 29 and 98).
 pub fn answer_status(result: &str) -> AnswerStatus {
+    if Task::of_answer(result, Time(0)).is_some() {
+        return AnswerStatus::InProgress;
+    }
     match raw::get_str(result, "resultType").as_deref() {
         None | Some("complete") => {}
         Some("input_required" | "task") => return AnswerStatus::InProgress,
         Some(_) => return AnswerStatus::Unknown,
     }
     let Some(object) = answer_object(result) else { return AnswerStatus::Done };
-    let status = raw::get_str(&object, "status").map(|s| s.to_ascii_lowercase());
+    let status = raw::get_str(&object, "status");
+    let status = status.map(|s| s.trim().to_ascii_lowercase().replace(['-', ' '], "_"));
     match status.as_deref() {
         Some(
-            "in_progress" | "running" | "pending" | "processing" | "working" | "queued" | "started",
+            "in_progress" | "inprogress" | "running" | "pending" | "processing" | "working"
+            | "queued" | "started" | "waiting" | "accepted" | "submitted" | "scheduled"
+            | "retrying" | "input_required",
         ) => AnswerStatus::InProgress,
-        Some("unknown" | "abandoned" | "outcome_unknown") => AnswerStatus::Unknown,
+        // An end without the work, or none at all: nothing here says that it is done.
+        Some(
+            "unknown" | "abandoned" | "outcome_unknown" | "failed" | "failure" | "error"
+            | "expired" | "cancelled" | "canceled" | "aborted" | "rejected" | "timeout"
+            | "timed_out",
+        ) => AnswerStatus::Unknown,
+        // Any other word may be that of the thing made (a ticket that is "open").
         Some(_) => AnswerStatus::Done,
         None => {
             let members = raw::members(&object).unwrap_or_default();
@@ -214,7 +234,15 @@ mod tests {
                 AnswerStatus::InProgress,
             ),
             (r#"{"resultType":"surprise"}"#.into(), AnswerStatus::Unknown),
+            (r#"{"task":{"taskId":"t-1","status":"working"}}"#.into(), AnswerStatus::InProgress),
             (text(r#"{"status":"unknown"}"#), AnswerStatus::Unknown),
+            (text(r#"{"status":"In-Progress"}"#), AnswerStatus::InProgress),
+            (text(r#"{"status":"waiting"}"#), AnswerStatus::InProgress),
+            (text(r#"{"status":"accepted"}"#), AnswerStatus::InProgress),
+            (text(r#"{"status":"failed"}"#), AnswerStatus::Unknown),
+            (text(r#"{"status":"expired"}"#), AnswerStatus::Unknown),
+            (text(r#"{"status":"cancelled"}"#), AnswerStatus::Unknown),
+            (text(r#"{"status":"open"}"#), AnswerStatus::Done),
         ];
         for (result, want) in cases {
             assert_eq!(answer_status(&result), want, "{result}");

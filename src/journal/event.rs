@@ -38,8 +38,11 @@ pub enum Kind {
     Http { exchange: u64, what: Http },
     /// The child closed its stdout (the process may live on).
     StdoutClosed,
-    /// The child ended: an exit code or a signal number.
-    Exit { code: Option<i32>, signal: Option<i32> },
+    /// The child ended: an exit code or a signal number. `certain` says that nothing it started is left either:
+    /// its stdout came to an end and its process group is empty. A launcher that was killed proves neither.
+    Exit { code: Option<i32>, signal: Option<i32>, certain: bool },
+    /// What a child that ended before had left behind is gone too.
+    AllGone,
     /// The handshake settled on a protocol revision.
     Agreed { protocol: String },
     /// The link changed; `why` in words.

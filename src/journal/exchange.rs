@@ -1,9 +1,9 @@
 //! The part of the fold that follows HTTP exchanges: status, flow of bytes, resumes, how each one ended.
 
 use super::call::CallId;
+use super::ends;
 use super::event::{Event, Http};
 use super::fold::Session;
-use super::settle;
 use crate::wire::id::Id;
 
 /// One HTTP exchange as far as the fold needs it.
@@ -79,10 +79,10 @@ impl Session {
                 self.note(at, format!("HTTP {status}: redirected to {to}"));
             }
             Http::Partial { .. } => {}
-            Http::Body { raw } => settle::plain_body(self, at, exchange, raw),
-            Http::End => settle::exchange_over(self, at, exchange, None),
+            Http::Body { raw } => ends::plain_body(self, at, exchange, raw),
+            Http::End => ends::exchange_over(self, at, exchange, None),
             Http::Failed { why, connected } => {
-                settle::exchange_over(self, at, exchange, Some((why, *connected)))
+                ends::exchange_over(self, at, exchange, Some((why, *connected)))
             }
         }
     }

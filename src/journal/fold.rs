@@ -11,7 +11,7 @@ use super::live::Live;
 use super::strange::Block;
 use super::text::Text;
 use super::tools::ToolList;
-use super::{settle, strange};
+use super::{ends, settle, strange};
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::frame::Frame;
@@ -38,8 +38,14 @@ pub struct Misfit {
 pub(super) enum Asked {
     Initialize,
     Discover,
-    Tools { first: bool },
-    Task { call: CallId, ends: bool },
+    Tools {
+        /// The first page, asked for by the event with this number; `None` for later pages.
+        first: Option<u64>,
+    },
+    Task {
+        call: CallId,
+        ends: bool,
+    },
     Other,
 }
 
@@ -58,6 +64,9 @@ pub struct Session {
     pub tools_generation: u32,
     /// The server said that its list changed and it hasn't been read again.
     pub tools_stale: bool,
+    /// The last event that said so, and the one that asked for the first page of `tools`.
+    pub(super) tools_changed: u64,
+    pub(super) tools_asked: u64,
     /// The server's name and version.
     pub server: Option<ServerInfo>,
     /// The raw capabilities that it declared, as sent.
@@ -81,6 +90,8 @@ pub struct Session {
     pub(super) exchanges: HashMap<u64, Exchange>,
     pub(super) waiting: HashMap<(u32, Id), Asked>,
     pub(super) by_id: HashMap<(u32, Id), CallId>,
+    /// Which call a later round belongs to, by the event that sent it.
+    rounds: HashMap<u64, CallId>,
 }
 
 impl Session {
@@ -124,7 +135,8 @@ impl Session {
             Kind::Opened { transport } => self.open(event, transport),
             Kind::Sent { raw, exchange, purpose } => self.sent(event, raw, *exchange, *purpose),
             Kind::NotWritten { sent, why, left } => {
-                settle::not_written(self, at, *sent, why, *left)
+                let call = self.rounds.get(sent).copied().unwrap_or(*sent);
+                ends::not_written(self, at, call, why, *left);
             }
             Kind::Received { raw, exchange } => self.received(event, raw, *exchange),
             Kind::Noise { raw, cut } => {
@@ -145,15 +157,27 @@ impl Session {
                     g.stdout_closed = true;
                 }
                 let why = "the server closed its stdout without answering; its process still runs";
-                settle::generation_over(self, event, why);
+                ends::generation_over(self, event, why);
             }
-            Kind::Exit { code, signal } => {
-                let ended = Ended { at, code: *code, signal: *signal };
+            Kind::Exit { code, signal, certain } => {
+                let gone_at = certain.then_some(at);
+                let ended = Ended { at, code: *code, signal: *signal, gone_at };
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.ended = Some(ended);
                 }
-                let why = format!("the server process died ({}) before it answered", ended.words());
-                settle::generation_over(self, event, &why);
+                let why = match gone_at {
+                    Some(_) => {
+                        format!("the server process died ({}) before it answered", ended.words())
+                    }
+                    None => format!("no answer: {}", ended.sentence()),
+                };
+                ends::generation_over(self, event, &why);
+            }
+            Kind::AllGone => {
+                let ended = self.generation_mut(event.generation).and_then(|g| g.ended.as_mut());
+                if let Some(ended) = ended {
+                    ended.gone_at.get_or_insert(at);
+                }
             }
             Kind::Agreed { protocol } => self.protocol = Some(protocol.clone()),
             Kind::State { state, why } => {
@@ -165,9 +189,9 @@ impl Session {
 
     fn noted(&mut self, at: Time, note: &Note) {
         match note {
-            Note::TimedOut { call, after_s } => settle::timed_out(self, at, *call, *after_s),
+            Note::TimedOut { call, after_s } => ends::timed_out(self, at, *call, *after_s),
             Note::Cancelled { call } => {
-                settle::given_up(
+                ends::given_up(
                     self,
                     at,
                     *call,
@@ -176,7 +200,7 @@ impl Session {
             }
             Note::StoppedWaiting { call } => {
                 let why = "no longer waited for here; the server was not told, and a late answer is still taken";
-                settle::given_up(self, at, *call, why);
+                ends::given_up(self, at, *call, why);
             }
             Note::Limit { call, limit_s, extends } => {
                 if let Some(c) = self.calls.get_mut(call) {
@@ -242,6 +266,7 @@ impl Session {
         let mut call = None;
         let asked = match (method.as_str(), of) {
             ("tools/call", Some(of)) => {
+                self.rounds.insert(event.seq, of);
                 if let Some(c) = self.calls.get_mut(&of) {
                     c.rounds += 1;
                     c.rpc_id = id.clone();
@@ -266,7 +291,7 @@ impl Session {
             ("server/discover", _) => Some(Asked::Discover),
             ("tools/list", _) => {
                 let first = params.and_then(|p| raw::get(p, "cursor")).is_none();
-                Some(Asked::Tools { first })
+                Some(Asked::Tools { first: first.then_some(event.seq) })
             }
             ("tasks/get" | "tasks/result", Some(call)) => {
                 Some(Asked::Task { call, ends: method == "tasks/result" })

@@ -62,9 +62,22 @@ pub struct Ended {
     pub code: Option<i32>,
     /// The signal, when one ended it.
     pub signal: Option<i32>,
+    /// Since when nothing that it started is left. `None`: something may still run (the child was a launcher,
+    /// say), so that its end is not the server's.
+    pub gone_at: Option<Time>,
 }
 
 impl Ended {
+    /// The end as a sentence that claims no more than was seen.
+    pub fn sentence(self) -> String {
+        let how = self.words();
+        match self.gone_at {
+            Some(_) => format!("the server process ended: {how}"),
+            None => format!(
+                "the process that redial started ended ({how}), but something it started may still run"
+            ),
+        }
+    }
     /// `exit code 137` or `signal 9 (SIGKILL)`: the two are told apart.
     pub fn words(self) -> String {
         match (self.code, self.signal) {

@@ -2,14 +2,17 @@
 //!
 //! `event` says what an event is, `log` owns the stream, `fold` turns it into what the faces show:
 //! generations, calls, tools, link. `answers`, `exchange` and `task` are the parts of the fold that read what came
-//! in; `settle` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
+//! in; `settle`, `ends` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
 //! pending call waits for. Nothing here does IO or decides what to send.
 
 mod answers;
 pub mod call;
+mod ends;
 pub mod event;
 pub(crate) mod exchange;
 pub mod fold;
+#[cfg(test)]
+mod fold_tests;
 pub mod generation;
 pub mod live;
 pub mod log;

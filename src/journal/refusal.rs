@@ -61,14 +61,22 @@ pub fn auth_words(header: &str) -> String {
 
 /// Whether an HTTP answer says that the session is gone (protocol.md, section 9). A 404 with -32601 is an
 /// unknown method; a 400 about the protocol version is not a lost session; and a 500 that merely has the word
-/// in it may come from the work itself.
-pub fn is_session_lost(status: u16, code: Option<i64>, text: &str, session_sent: bool) -> bool {
+/// in it may come from the work itself. So may every error that carries the id of our request (`own_id`):
+/// whoever looks sessions up has not read that far. A 404 that also says so still ends the session.
+pub fn is_session_lost(
+    status: u16,
+    code: Option<i64>,
+    text: &str,
+    session_sent: bool,
+    own_id: bool,
+) -> bool {
     let text = text.to_ascii_lowercase();
     let says_so = LOST_WORDS.iter().any(|w| text.contains(w)) && !text.contains("protocol version");
     match status {
         404 if code == Some(-32601) => false,
+        404 if own_id => session_sent && says_so,
         404 => session_sent || says_so,
-        400 | 401 | 500 => session_sent && says_so,
+        400 | 401 | 500 => session_sent && says_so && !own_id,
         _ => false,
     }
 }
@@ -161,7 +169,12 @@ mod tests {
             (503, None, "no session", true, false),
         ];
         for (status, code, text, sent, lost) in rows {
-            assert_eq!(is_session_lost(status, code, text, sent), lost, "{status} {code:?} {text}");
+            let got = is_session_lost(status, code, text, sent, false);
+            assert_eq!(got, lost, "{status} {code:?} {text}");
+            // With the id of our request it is the work's own word, but for what a 404 is there to say.
+            let got = is_session_lost(status, code, text, sent, true);
+            let says_so = status == 404 && text.contains("ession not found");
+            assert_eq!(got, lost && says_so, "{status} {code:?} {text}, own id");
         }
         let bearer = r#"Bearer error="insufficient_scope", scope="files:write x", error_description="no, thanks""#;
         let want = "Bearer, insufficient_scope: the token is good, but not for this, it says: no, thanks, needs the scope files:write x";

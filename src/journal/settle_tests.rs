@@ -17,7 +17,7 @@ fn broke(why: &str, connected: bool) -> Http {
 
 #[test]
 fn stdio_answers_and_ends() {
-    let death = Kind::Exit { code: None, signal: Some(9) };
+    let death = Kind::Exit { code: None, signal: Some(9), certain: true };
     let rows: Vec<(Vec<Kind>, &str, &str)> = vec![
         (vec![received(OK)], "ok", "answered"),
         (
@@ -32,6 +32,12 @@ fn stdio_answers_and_ends() {
             "tool_error",
             "without a word",
         ),
+        (
+            vec![received(r#"{"id":7,"result":{"isError":"true","content":[]}}"#)],
+            "unknown",
+            "isError is no boolean",
+        ),
+        (vec![received(r#"{"id":7,"result":{"isError":null,"content":[]}}"#)], "ok", "answered"),
         (
             vec![received(r#"{"id":7,"error":{"code":-32602,"message":"bad"}}"#)],
             "rpc_error",
@@ -50,9 +56,18 @@ fn stdio_answers_and_ends() {
             "malformed: a batch",
         ),
         (vec![death.clone()], "unknown", "died (signal 9 (SIGKILL)) before it answered"),
-        (vec![Kind::Exit { code: Some(137), signal: None }], "unknown", "exit code 137"),
+        (
+            vec![Kind::Exit { code: Some(137), signal: None, certain: true }],
+            "unknown",
+            "exit code 137",
+        ),
         (vec![received(OK), death.clone()], "ok", "answered"),
         (vec![Kind::StdoutClosed, death.clone()], "unknown", "closed its stdout"),
+        (
+            vec![Kind::Exit { code: None, signal: Some(9), certain: false }],
+            "unknown",
+            "the process that redial started ended (signal 9 (SIGKILL)), but something it started may still run",
+        ),
         (
             vec![Kind::NotWritten { sent: 2, why: "never sent: it has ended".into(), left: false }],
             "not_sent",
@@ -149,6 +164,88 @@ fn http_exchanges_end_as_they_did() {
 }
 
 #[test]
+fn only_who_did_not_read_our_request_can_say_that_it_was_not_run() {
+    let lost = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"invalid session for billing API"}}"#;
+    let unread = lost.replace(r#""id":ID,"#, "");
+    for status in [400, 500] {
+        for (frame, word) in [
+            (lost.replace("ID", "7"), "rpc_error"),
+            (lost.replace("ID", "\"7\""), "rpc_error"),
+            (lost.replace("ID", "null"), "refused"),
+            (lost.replace("ID", "\"server-error\""), "refused"),
+            (unread.clone(), "refused"),
+        ] {
+            let mut t = Tape::over_http();
+            t.in_session();
+            t.call(1.0, Some(9));
+            t.http(2.0, 9, t.status(status, "application/json"));
+            t.received(2.0, &frame, Some(9));
+            t.http(2.0, 9, Http::End);
+            assert_eq!(t.it().word(), word, "{status} {frame}: {}", t.said().2);
+        }
+    }
+    for (status, word) in [(400, "refused"), (404, "refused"), (500, "unknown")] {
+        let mut t = Tape::over_http();
+        t.in_session();
+        t.call(1.0, Some(9));
+        t.http(2.0, 9, t.status(status, "text/plain"));
+        t.http(2.0, 9, body("invalid session for billing API"));
+        assert_eq!(t.it().word(), word, "{status}: {}", t.said().2);
+    }
+}
+
+#[test]
+fn a_status_that_contradicts_its_body_or_is_a_gateway_s_leaves_it_unknown() {
+    let result = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
+    let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"boom"}}"#;
+    let foreign = error.replace(":7", ":null");
+    for (status, frame, word) in [
+        (500, result, "unknown"),
+        (400, result, "unknown"),
+        (429, result, "unknown"),
+        (404, &result.replace(":7", ":99"), "unknown"),
+        (502, error, "unknown"),
+        (503, error, "unknown"),
+        (504, error, "unknown"),
+        (500, &foreign, "unknown"),
+        (500, error, "rpc_error"),
+        (400, error, "rpc_error"),
+        (400, &foreign, "rpc_error"),
+    ] {
+        let mut t = Tape::over_http();
+        t.call(1.0, Some(9));
+        t.http(2.0, 9, t.status(status, "application/json"));
+        t.received(2.0, frame, Some(9));
+        t.http(2.0, 9, Http::End);
+        let (got, _, why) = t.said();
+        assert_eq!(got, word, "{status} {frame}: {why}");
+        assert!(word != "unknown" || why.contains(&format!("HTTP {status}")), "{why}");
+    }
+}
+
+#[test]
+fn a_list_asked_for_before_a_change_leaves_it_stale() {
+    let ask = |id: u32, cursor: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{{cursor}}}}}"#)
+    };
+    let page = |id: u32, next: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"t"}}]{next}}}}}"#)
+    };
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let mut t = Tape::over_stdio();
+    t.sent(1.0, &ask(1, ""), None, Purpose::Handshake);
+    t.received(2.0, changed, None);
+    t.received(3.0, &page(1, r#","nextCursor":"b""#), None);
+    assert!(t.session.tools_stale, "its first page was asked for before the change");
+    t.sent(4.0, &ask(2, r#""cursor":"b""#), None, Purpose::Handshake);
+    t.received(5.0, &page(2, ""), None);
+    assert!(t.session.tools_stale && t.session.tools.complete, "and so is what belongs to it");
+    t.sent(6.0, &ask(3, ""), None, Purpose::Handshake);
+    t.received(7.0, &page(3, ""), None);
+    assert!(!t.session.tools_stale, "asked for after the last change");
+}
+
+#[test]
 fn late_second_near_and_stray_answers_are_four_things() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
@@ -211,6 +308,13 @@ fn input_rounds_keep_the_call_pending_until_somebody_leaves_it_open() {
     let mut t = Tape::over_stdio();
     let call = t.call(1.0, None);
     t.received(2.0, wants, None);
+    let sent = t.sent(3.0, again, None, Purpose::FollowUp { call });
+    t.at(4.0, Kind::NotWritten { sent, why: "never sent: it has ended".into(), left: false });
+    let (word, _, why) = t.said();
+    assert!(word == "unknown" && why.starts_with("round 2 was never sent"), "{why}");
+    let mut t = Tape::over_stdio();
+    let call = t.call(1.0, None);
+    t.received(2.0, wants, None);
     t.at(
         3.0,
         Kind::Note(Note::LeftOpen { call, why: "nobody here answers such questions".into() }),
@@ -261,6 +365,25 @@ fn a_task_is_followed_to_its_end_in_both_forms() {
         t.received(4.0, &format!(r#"{{"jsonrpc":"2.0","id":9,"result":{last}}}"#), None);
         assert_eq!(t.it().word(), word, "{last}");
         assert!(t.said().2.contains(why), "{}", t.said().2);
+    }
+    // A task that is made after the limit had passed is no end either, in both forms; its own end is.
+    for (made, ..) in rows {
+        let mut t = Tape::over_stdio();
+        let call = t.call(1.0, None);
+        t.at(2.0, Kind::Note(Note::TimedOut { call, after_s: 1.0 }));
+        t.received(3.0, &format!(r#"{{"jsonrpc":"2.0","id":7,"result":{made}}}"#), None);
+        let s = t.it().settled.clone().unwrap();
+        assert_eq!(
+            (t.it().word(), s.answer_status),
+            ("ok", Some(AnswerStatus::InProgress)),
+            "{made}"
+        );
+        assert!(s.late && t.it().live.task.is_some(), "{made}");
+        let get = r#"{"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"t-1"}}"#;
+        t.sent(4.0, get, None, Purpose::FollowUp { call });
+        t.received(4.0, &OK.replace(":7", ":8"), None);
+        let s = t.it().settled.clone().unwrap();
+        assert_eq!(s.answer_status, Some(AnswerStatus::Done), "{made}: {}", s.why);
     }
     // The limit of the call does not end the task: not finished, and its end still counts.
     let mut t = Tape::over_stdio();

@@ -61,6 +61,17 @@ impl Tape {
         }
     }
 
+    /// The server gave a session id.
+    pub fn in_session(&mut self) {
+        let session = Some("s-1".to_owned());
+        let Http::Status { content_type, .. } = self.status(200, "application/json") else {
+            return;
+        };
+        let (www_authenticate, location) = (None, None);
+        let what = Http::Status { status: 200, content_type, session, www_authenticate, location };
+        self.http(0.5, 1, what);
+    }
+
     pub fn stream_headers(&self) -> Http {
         self.status(200, "text/event-stream; charset=utf-8")
     }

@@ -232,12 +232,13 @@ pub fn gate(g: &GateFacts<'_>) -> Decision {
     all.extend(gate_row::reasons(g, tool.as_ref()));
     // Stable: of equally strict reasons the tool's own comes first.
     all.sort_by_key(|(ask, _)| std::cmp::Reverse(*ask));
+    let ask = all.first().map_or(Ask::Type, |(ask, _)| *ask);
     Decision {
-        ask: all.first().map_or(Ask::Type, |(ask, _)| *ask),
+        ask,
         refused: refuse_row(g),
         confirm,
         reasons: all.into_iter().map(|(_, why)| why).collect(),
-        tells: gate_row::tells(g),
+        tells: gate_row::tells(g, ask),
     }
 }
 

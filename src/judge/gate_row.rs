@@ -105,7 +105,7 @@ fn earlier(g: &GateFacts<'_>) -> Known {
 }
 
 /// What the dialog says: ledger, last look-up, effects, and what a repeat can do.
-pub(super) fn tells(g: &GateFacts<'_>) -> Vec<String> {
+pub(super) fn tells(g: &GateFacts<'_>, ask: Ask) -> Vec<String> {
     let f = g.facts;
     let ledger = match (&f.ledger, &f.row, &f.judged) {
         (LedgerView::None, ..) => "ledger: none is attached".to_owned(),
@@ -127,6 +127,8 @@ pub(super) fn tells(g: &GateFacts<'_>) -> Vec<String> {
     let finished = f.judged.as_ref().is_some_and(|j| j.state == State::Done);
     let twice = if finished && f.hash == HashCheck::Equal {
         "a server that keeps its word returns the stored result; if it does not, the work runs twice"
+    } else if ask == Ask::Preview {
+        "a server that keeps its word ends with one effect; if it does not, the work may run twice"
     } else {
         "the work may run twice"
     };

@@ -22,10 +22,11 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// The generation's end; `None` while it lives or where an end can't be seen (HTTP).
+    /// The generation's end; `None` while it lives, where an end can't be seen (HTTP), and while something that
+    /// the ended process had started may still run: that may be the server itself.
     pub fn of(generation: &Generation) -> Option<Observed> {
         let end = generation.ended?;
-        Some(Observed { generation: generation.n, at: end.at, how: end.words() })
+        Some(Observed { generation: generation.n, at: end.gone_at?, how: end.words() })
     }
 
     /// For people.
@@ -75,7 +76,7 @@ pub fn observed(
 
 /// A process can't claim before it was started nor after it ended.
 fn lived_through(g: &Generation, first: Time, last: Time) -> bool {
-    g.opened_at <= first && g.ended.is_none_or(|e| last <= e.at)
+    g.opened_at <= first && g.ended.and_then(|e| e.gone_at).is_none_or(|gone| last <= gone)
 }
 
 /// Whether `call` can be what made the claim that `row` holds now.
@@ -171,6 +172,24 @@ mod tests {
                 "{why}"
             );
         }
+    }
+
+    #[test]
+    fn a_launcher_s_end_is_not_its_server_s_until_all_it_started_is_gone() {
+        let mut gens = [ended(generation(1, 0.0), 20.0)];
+        let set = |gens: &mut [Generation], gone: Option<f64>| {
+            let end = gens[0].ended.as_mut().unwrap();
+            end.gone_at = gone.map(super::super::testing::t);
+        };
+        set(&mut gens, None);
+        // It goes on to claim after the launcher's end: still its owner, and alive for all we know.
+        let rows = [row("r", "running", "A", 10.0), row("s", "running", "A", 25.0)];
+        let calls = [call("r", 1, 9.0), call("s", 1, 19.0)];
+        let map = learn(&rows, &calls, &gens);
+        assert_eq!((map.get("A"), observed(&rows[1], &map, &gens)), (Some(&1), None));
+        set(&mut gens, Some(30.0));
+        let map = learn(&rows, &calls, &gens);
+        assert_eq!(observed(&rows[1], &map, &gens).unwrap().at, super::super::testing::t(30.0));
     }
 
     #[test]

@@ -102,7 +102,8 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
 }
 
 pub(crate) fn ended(g: Generation, at: f64) -> Generation {
-    Generation { ended: Some(Ended { at: t(at), code: None, signal: Some(9) }), ..g }
+    let gone_at = Some(t(at));
+    Generation { ended: Some(Ended { at: t(at), code: None, signal: Some(9), gone_at }), ..g }
 }
 
 pub(crate) fn says(status: &str, at: f64) -> ServerWord {

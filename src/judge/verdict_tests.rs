@@ -233,6 +233,19 @@ fn a_foreign_ledgers_own_words() {
 }
 
 #[test]
+fn an_error_without_a_word_rejects_nothing() {
+    for (content, want) in
+        [("[]", InFlight), (r#"[{"type":"text","text":"no such tool"}]"#, Rejected)]
+    {
+        let mut c = sent().settle(12.0, Outcome::ToolError, "the tool answered with an error");
+        let result = format!(r#"{{"isError":true,"content":{content}}}"#);
+        c.settled.as_mut().unwrap().result = Some(result.into());
+        let f = Facts { calls: vec![c], ..read() };
+        assert_eq!(conclude_utc(&f, NOW).verdicts, [want], "{content}");
+    }
+}
+
+#[test]
 fn an_answer_of_done_forbids_a_repeat_whatever_the_row_says() {
     let f = Facts {
         calls: vec![sent().ok(12.0, AnswerStatus::Done)],

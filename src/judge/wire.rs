@@ -125,11 +125,18 @@ fn arrived(c: &Call) -> bool {
 }
 
 fn is_unanswered(c: &Call) -> bool {
-    matches!(c.outcome(), None | Some(Outcome::Unknown))
+    matches!(c.outcome(), None | Some(Outcome::Unknown)) || is_wordless(c)
 }
 
 fn is_error(c: &Call) -> bool {
-    matches!(c.outcome(), Some(Outcome::ToolError | Outcome::RpcError))
+    matches!(c.outcome(), Some(Outcome::ToolError | Outcome::RpcError)) && !is_wordless(c)
+}
+
+/// An error without a word may be a bridge's that lost its server: it says nothing of the work (field log,
+/// row 47).
+fn is_wordless(c: &Call) -> bool {
+    let result = c.settled.as_ref().filter(|s| s.outcome == Outcome::ToolError);
+    result.and_then(|s| s.result.as_ref()).is_some_and(|r| crate::journal::call::is_wordless(r))
 }
 
 fn answer(c: &Call) -> Option<AnswerStatus> {

@@ -89,14 +89,18 @@ impl<'a> Context<'a> {
     pub fn calls_of(&self, request_id: &str) -> Vec<Call> {
         let Some(s) = self.session else { return Vec::new() };
         let work = s.calls.values().filter(|c| c.request_id.as_deref() == Some(request_id));
-        work.filter(|c| !lookup::is_look_up(s, self.look_up, c)).cloned().collect()
+        let mut calls: Vec<Call> =
+            work.filter(|c| !lookup::is_look_up(s, self.look_up, c)).cloned().collect();
+        // Recorded calls are numbered apart from our own: time orders them.
+        calls.sort_by_key(|c| c.sent_at);
+        calls
     }
 
     /// The server's newest word on a request. That a process works on something ends with the process.
     pub fn server_word(&self, request_id: &str) -> Option<ServerWord> {
         let s = self.session?;
         let look: LookUp = lookup::newest(s, self.look_up, request_id)?;
-        let ended = s.generation_n(look.generation).is_some_and(|g| g.ended.is_some());
+        let ended = s.generation_n(look.generation).and_then(Observed::of).is_some();
         look.word().filter(|w| !(ended && w.status == "running"))
     }
 

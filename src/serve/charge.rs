@@ -1,6 +1,7 @@
 //! `serve charge`: the tool that must not be called twice (the four reproductions of the article on retry safety of
 //! MCP tools). Its effect is a line in a file, written *before* the time the call takes, and it has no key.
 
+use super::faults::{Faults, KillPoint};
 use super::stop::{Stop, Stopped};
 use super::tool::{Outcome, Tool, ToolSet};
 use crate::error::{Error, Result};
@@ -33,11 +34,12 @@ pub struct Charge {
     effects: PathBuf,
     work: Duration,
     stop: Stop,
+    faults: Faults,
 }
 
 impl Charge {
     /// Opens the effects file once, so that a wrong path ends the server and not each call.
-    pub fn open(options: ChargeOptions, stop: Stop) -> Result<Charge> {
+    pub fn open(options: ChargeOptions, stop: Stop, faults: Faults) -> Result<Charge> {
         let work = super::seconds("--work-seconds", options.work_seconds)?;
         append(&options.effects).map_err(|e| {
             Error::ledger(format!(
@@ -45,7 +47,7 @@ impl Charge {
                 options.effects.display()
             ))
         })?;
-        Ok(Charge { effects: options.effects, work, stop })
+        Ok(Charge { effects: options.effects, work, stop, faults })
     }
 }
 
@@ -64,6 +66,7 @@ impl ToolSet for Charge {
                 "Error executing tool {tool}: amount must be a number"
             )));
         };
+        self.faults.reached(KillPoint::BeforeClaim);
         let amount = float_repr(amount);
         let line = format!(
             "{{\"time\":\"{}\",\"reqId\":{},\"amount\":{amount},\"pid\":{}}}\n",
@@ -71,6 +74,8 @@ impl ToolSet for Charge {
             id.to_json(),
             std::process::id()
         );
+        // It claims nothing and commits nothing: its points are before and after its one write.
+        self.faults.reached(KillPoint::BeforeCommit);
         // One write on an O_APPEND file: charges of several processes never mix within a line.
         if let Err(e) =
             append(&self.effects).and_then(|mut f| f.write_all(line.as_bytes()).and(f.flush()))
@@ -83,7 +88,10 @@ impl ToolSet for Charge {
             r#"SIDE EFFECT COMMITTED {{"reqId":{},"amount":{amount}}}"#,
             visible(&id.to_json())
         ));
-        self.stop.pause(self.work)?;
+        self.stop.pause(self.work / 2)?;
+        self.faults.reached(KillPoint::DuringWork);
+        self.stop.pause(self.work - self.work / 2)?;
+        self.faults.reached(KillPoint::AfterCommit);
         Ok(Outcome::Text(format!("charged {amount}")))
     }
 }
@@ -115,6 +123,7 @@ mod tests {
         let c = Charge::open(
             ChargeOptions { effects: effects.clone(), work_seconds: 0.0 },
             Stop::default(),
+            Faults::default(),
         )
         .unwrap();
         let id = Id::from_raw("\"a\"");
@@ -145,6 +154,7 @@ mod tests {
         let c = Charge::open(
             ChargeOptions { effects: effects.clone(), work_seconds: 3600.0 },
             stop.clone(),
+            Faults::default(),
         )
         .unwrap();
         stop.stop();

@@ -4,6 +4,7 @@
 //! stops nothing: work that began finishes, as in the reference server, and only its answer is lost. Ends on SIGTERM or
 //! SIGINT, in the same way as stdio.
 
+use super::faults::Instead;
 use super::headers::{self, SESSION, VERSION};
 use super::mcp::{self, Answer, Call, Server, Step};
 use super::pending::Pending;
@@ -138,11 +139,15 @@ impl App {
         match self.server.step(text, frame) {
             Step::Nothing => StatusCode::ACCEPTED.into_response(),
             Step::Cancel(id) => {
+                super::log_cancel(&id);
                 pending.cancel(&id);
                 StatusCode::ACCEPTED.into_response()
             }
             Step::Answer(answer) => answered(answer),
-            Step::Call(call) => self.call(call, pending).await,
+            Step::Call(call) => match self.server.instead() {
+                None => self.call(call, pending).await,
+                Some(instead) => self.instead(instead),
+            },
         }
     }
 
@@ -150,15 +155,45 @@ impl App {
     async fn call(&self, call: Call, pending: Arc<Pending>) -> Response {
         let entry = pending.begin(call.id.clone());
         let server = self.server.clone();
-        let work = self.work.spawn_blocking(move || server.call(&call));
+        let cancelled = entry.cancelled.clone();
+        let work = self.work.spawn_blocking(move || {
+            let done = server.call(&call);
+            if cancelled.is_cancelled() {
+                super::log_aborted(&call.id);
+            }
+            done
+        });
         tokio::select! {
             done = work => match done {
+                Ok(Ok(_)) if self.server.drops_answer() => cut_off(),
                 Ok(Ok(json)) => answered(Answer { json, status: 200 }),
                 _ => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n").into_response(),
             },
             // A cancelled request has no answer, but its POST has: a stream that ends without one.
             () = entry.cancelled.cancelled() => {
                 ([(header::CONTENT_TYPE, "text/event-stream")], Body::empty()).into_response()
+            }
+        }
+    }
+
+    /// What a fault does to a call instead of handling it.
+    fn instead(&self, fault: Instead) -> Response {
+        match fault {
+            Instead::Busy(status) => {
+                let status =
+                    StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+                (status, "busy: told to be\n").into_response()
+            }
+            Instead::SessionLost(status) => {
+                self.with_sessions(HashMap::clear);
+                match status {
+                    400 => refuse(
+                        StatusCode::BAD_REQUEST,
+                        BAD_REQUEST,
+                        "Bad Request: No valid session ID provided",
+                    ),
+                    _ => session_not_found(),
+                }
             }
         }
     }
@@ -256,6 +291,13 @@ fn peer(headers: &HeaderMap, frame: &Frame<'_>) -> Result<Peer, Box<Response>> {
 fn answered(answer: Answer) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     (status, [(header::CONTENT_TYPE, "application/json")], answer.json).into_response()
+}
+
+/// An answer that breaks off after its head: the connection is cut.
+fn cut_off() -> Response {
+    let broken = std::io::Error::other("the answer is lost on purpose");
+    let body = Body::from_stream(futures_util::stream::iter([Err::<Bytes, _>(broken)]));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 fn refuse(status: StatusCode, code: i64, why: &str) -> Response {

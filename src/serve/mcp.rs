@@ -5,6 +5,7 @@
 //! Knows no bytes, no sessions and no headers. A legacy request before `initialize` is answered: nothing here depends
 //! on what was said before.
 
+use super::faults::{Faults, Instead};
 use super::stop::Stopped;
 use super::tool::{Outcome, ToolSet};
 use crate::json::raw::{self, quote};
@@ -82,12 +83,22 @@ impl Refusal {
 }
 
 /// A tool set behind MCP.
-pub struct Server(Box<dyn ToolSet>);
+pub struct Server(Box<dyn ToolSet>, Faults);
 
 impl Server {
-    /// Serves `tools`.
-    pub fn new(tools: impl ToolSet) -> Server {
-        Server(Box::new(tools))
+    /// Serves `tools`, with what is to go wrong.
+    pub fn new(tools: impl ToolSet, faults: Faults) -> Server {
+        Server(Box::new(tools), faults)
+    }
+
+    /// What a transport does to the next call instead of handling it.
+    pub fn instead(&self) -> Option<Instead> {
+        self.1.instead()
+    }
+
+    /// Whether the answer of a call that was carried out is lost on its way.
+    pub fn drops_answer(&self) -> bool {
+        self.1.drops_answer()
     }
 
     /// What `frame` (parsed from `text`) asks for.
@@ -201,6 +212,10 @@ impl Server {
     /// # Errors
     /// When the process ends first: then nothing is to be sent.
     pub fn call(&self, call: &Call) -> Result<String, Stopped> {
+        self.1.call();
+        if self.1.rpc_error() {
+            return Ok(frame::error(&call.id, -32603, "Internal error: told to fail"));
+        }
         let body = match self.0.call(&call.id, &call.tool, &call.arguments)? {
             Outcome::Json(j) => format!(
                 r#""content":[{{"type":"text","text":{}}}],"structuredContent":{j},"isError":false"#,

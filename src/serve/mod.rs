@@ -1,12 +1,14 @@
 //! The built-in MCP servers, `redial serve tickets|charge`: something real to attach to, to kill and to
 //! count after.
 //!
-//! Each layer knows only the ones before it: `stop` (the end of the process), `store` (the article's ledger),
+//! Each layer knows only the ones before it: `stop` (the end of the process), `faults` (what it is told to do wrong), `store` (the article's ledger),
 //! `tool` (what a server offers), `tickets` and `charge` (the two offers), `mcp` (JSON-RPC text to JSON-RPC
 //! text), `stdio` and `http` (bytes). Nothing here knows redial's client, journal or verdicts.
 
+mod baskets;
 mod charge;
-mod headers;
+mod faults;
+pub(crate) mod headers;
 mod http;
 mod mcp;
 mod pending;
@@ -17,6 +19,8 @@ mod tickets;
 mod tool;
 
 pub use charge::ChargeOptions;
+pub use faults::{Faults, KillPoint};
+pub(crate) use http::loopback;
 pub use tickets::TicketOptions;
 
 use crate::error::{Error, Exit, Result};
@@ -33,19 +37,23 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// What to serve, and where.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Which of the two servers.
+    /// Which of the servers.
     pub offer: Offer,
     /// Streamable HTTP on this loopback `ADDRESS:PORT` (path `/mcp`, port 0: any free one); stdio if `None`.
     pub http: Option<String>,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
 }
 
-/// The two servers.
+/// The servers.
 #[derive(Debug, Clone)]
 pub enum Offer {
     /// `serve tickets`.
     Tickets(TicketOptions),
     /// `serve charge`.
     Charge(ChargeOptions),
+    /// `serve baskets`: handles that a restart forgets.
+    Baskets,
 }
 
 /// Serves until stdin ends (stdio), or SIGTERM or SIGINT. The end never waits for work: what sleeps then
@@ -60,14 +68,28 @@ pub async fn run(options: ServeOptions) -> Result<Exit> {
     let stop = Stop::default();
     let address = options.http.as_deref().map(http::loopback).transpose()?;
     let server = Arc::new(match options.offer {
-        Offer::Tickets(o) => mcp::Server::new(tickets::Tickets::open(o, stop.clone())?),
-        Offer::Charge(o) => mcp::Server::new(charge::Charge::open(o, stop.clone())?),
+        Offer::Tickets(o) => {
+            let tools = tickets::Tickets::open(o, stop.clone(), options.faults.clone())?;
+            mcp::Server::new(tools, options.faults)
+        }
+        Offer::Charge(o) => {
+            let tools = charge::Charge::open(o, stop.clone(), options.faults.clone())?;
+            mcp::Server::new(tools, options.faults)
+        }
+        Offer::Baskets => mcp::Server::new(baskets::Baskets::default(), options.faults),
     });
     match address {
         Some(address) => http::run(server, stop, address).await?,
         None => stdio::run(server, stop).await?,
     }
     Ok(Exit::Good)
+}
+
+/// Asks the system to end this process when the thread that started it ends; where it can't, nothing is lost
+/// but that.
+pub fn die_with_parent() {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).ok();
 }
 
 /// `--work-seconds` and the like.
@@ -77,8 +99,22 @@ fn seconds(name: &str, value: f64) -> Result<Duration> {
 }
 
 /// One line on stderr. A closed stderr is no reason to fail.
-fn log(line: &str) {
+pub(crate) fn log(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// As the article's server says it: the order of its lines against the client's is what matters.
+fn log_cancel(id: &crate::wire::id::Id) {
+    let id = id.to_json();
+    log(&format!(
+        "<<< INBOUND notifications/cancelled {{\"requestId\":{}}}",
+        crate::text::visible(&id)
+    ));
+}
+
+fn log_aborted(id: &crate::wire::id::Id) {
+    let id = id.to_json();
+    log(&format!("handler finishing {{\"reqId\":{},\"aborted\":true}}", crate::text::visible(&id)));
 }
 
 /// A random UUID of version 4 as 32 hex digits, Python's `uuid.uuid4().hex`.
@@ -91,7 +127,7 @@ fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn signalled() -> Result<()> {
+pub(crate) async fn signalled() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| {
         signal(kind).map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))

@@ -49,7 +49,10 @@ pub async fn run(server: Arc<Server>, stop: Stop) -> Result<()> {
         };
         match server.step(text, Frame::parse(text)) {
             Step::Nothing => {}
-            Step::Cancel(id) => pending.cancel(&id),
+            Step::Cancel(id) => {
+                super::log_cancel(&id);
+                pending.cancel(&id);
+            }
             Step::Answer(answer) => {
                 let _ = answers.send(answer.json).await;
             }
@@ -57,9 +60,10 @@ pub async fn run(server: Arc<Server>, stop: Stop) -> Result<()> {
                 let entry = pending.begin(call.id.clone());
                 let (server, answers) = (server.clone(), answers.clone());
                 work.spawn_blocking(move || {
-                    if let Ok(json) = server.call(&call)
-                        && !entry.cancelled.is_cancelled()
-                    {
+                    let Ok(json) = server.call(&call) else { return };
+                    if entry.cancelled.is_cancelled() {
+                        super::log_aborted(&call.id);
+                    } else if !server.drops_answer() {
                         let _ = answers.blocking_send(json);
                     }
                 });

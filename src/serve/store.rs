@@ -4,6 +4,7 @@
 //!
 //! Blocks, and opens a connection for each call, as the reference does. Knows nothing of tools or JSON-RPC.
 
+use super::faults::{Faults, KillPoint};
 use super::stop::{Stop, Stopped};
 use crate::json::python::python_dumps;
 use crate::json::raw::{is_object, quote};
@@ -47,6 +48,8 @@ pub struct Store {
     /// Work on a ticket of this title fails, inside its transaction.
     pub fail_title: Option<String>,
     pub stop: Stop,
+    /// Where it kills itself, if told to.
+    pub faults: Faults,
 }
 
 /// Why a call has no result.
@@ -93,6 +96,7 @@ impl Store {
         let hash =
             args_hash(&format!(r#"{{"title": {}, "body": {}}}"#, quote(title), quote(body)))?;
         let mut conn = self.connect()?;
+        self.faults.reached(KillPoint::BeforeClaim);
         if self.claim(&conn, request_id, &hash)? {
             match self.work(&mut conn, request_id, title, body) {
                 Ok(result) => return replayed(request_id, &result, false),
@@ -189,7 +193,9 @@ impl Store {
         title: &str,
         body: &str,
     ) -> Result<String, Failure> {
-        self.stop.pause(self.work)?;
+        self.stop.pause(self.work / 2)?;
+        self.faults.reached(KillPoint::DuringWork);
+        self.stop.pause(self.work - self.work / 2)?;
         let uuid = super::uuid_hex()?;
         let ticket_id = format!("T-{}", &uuid[..8]);
         let result =
@@ -206,7 +212,9 @@ impl Store {
             "UPDATE requests SET status = 'done', result = ? WHERE request_id = ?",
             params![result, request_id],
         )?;
+        self.faults.reached(KillPoint::BeforeCommit);
         tx.commit()?;
+        self.faults.reached(KillPoint::AfterCommit);
         Ok(result)
     }
 
@@ -258,6 +266,7 @@ mod tests {
             wait: Duration::from_millis(300),
             fail_title: Some("fails".into()),
             stop: Stop::default(),
+            faults: Faults::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `serve tickets`: `create_ticket`, safe to call twice with the same request_id, and `find_request`, the way out
 //! when nobody knows what became of a call. The tools and their hints; the ledger is `store`.
 
+use super::faults::Faults;
 use super::stop::{Stop, Stopped};
 use super::store::{Failure, Store};
 use super::tool::{Outcome, Tool, ToolSet, string};
@@ -36,7 +37,7 @@ pub struct Tickets(Store);
 
 impl Tickets {
     /// Opens the ledger once, so that a wrong path ends the server and not each call; prints the boot id.
-    pub fn open(options: TicketOptions, stop: Stop) -> Result<Tickets> {
+    pub fn open(options: TicketOptions, stop: Stop, faults: Faults) -> Result<Tickets> {
         let store = Store {
             owner: super::uuid_hex()
                 .map_err(|e| Error::usage(format!("no randomness for a boot id: {e}")))?,
@@ -45,6 +46,7 @@ impl Tickets {
             path: options.ledger,
             fail_title: options.fail_title,
             stop,
+            faults,
         };
         store.connect().map_err(|e| {
             Error::ledger(format!("the ledger {} can't be used: {e}", store.path.display()))

@@ -21,6 +21,7 @@ pub mod msg;
 pub mod pick;
 pub mod run;
 pub mod runtime;
+pub mod teach;
 pub mod term;
 pub mod theme;
 pub mod tree;

@@ -153,6 +153,18 @@ impl Screen {
     }
 }
 
+impl Screen {
+    /// Draws one frame of something that is no [`App`].
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn paint(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
+        execute!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(draw)?;
+        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
+    }
+}
+
 impl Drop for Screen {
     fn drop(&mut self) {
         leave();

@@ -3,7 +3,7 @@
 
 mod boxes;
 mod calls;
-mod cells;
+pub(crate) mod cells;
 mod detail;
 mod dialog;
 mod foot;

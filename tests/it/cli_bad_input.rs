@@ -13,8 +13,9 @@ fn with_ledger(ledger: &str, mark: &str) -> Vec<(String, Ran)> {
     let server = ["--", "sh", "-c", &format!("touch '{mark}'; sleep 60")].map(str::to_owned);
     let server: Vec<&str> = server.iter().map(String::as_str).collect();
     let args = r#"{"request_id":"night-007","title":"x","body":"y"}"#;
-    let commands: [(&[&str], bool); 6] = [
+    let commands: [(&[&str], bool); 7] = [
         (&["rows"], false),
+        (&["verify", "--expect-total", "1"], false),
         (&["find", "night-007"], false),
         (&["find", "night-007"], true),
         (&["reissue", "night-007", "--args", args, "--confirm", "night-007"], true),

@@ -91,6 +91,10 @@ fn a_hostile_ledger() {
         harmless(&both(&["rows", "--ledger", &ledger], json), &[0]);
         harmless(&both(&["rows", "--ledger", &ledger, "--state", NASTY], json), &[0]);
         harmless(&both(&["find", ID, "--ledger", &ledger], json), &[0]);
+        harmless(
+            &both(&["verify", "--ledger", &ledger, "--expect", &format!("{NASTY}=7")], json),
+            &[1],
+        );
         harmless(&both(&["find", "third", "--ledger", &ledger], json), &[0]);
         let gone = format!("{ledger}{NASTY}");
         harmless(&both(&["rows", "--ledger", &gone], json), &[6]);

@@ -20,6 +20,7 @@ fn commands<'a>(ledger: &'a str, other: &'a str, effects: &'a str) -> Vec<(i32, 
     let charge = ["--", EXE, "serve", "charge", "--effects", effects];
     vec![
         (0, both(&["rows"], &l)),
+        (1, both(&["verify", "--strict"], &l)),
         (0, both(&["rows", "--json", "--state", "abandoned", "--limit", "1"], &l)),
         (0, both(&["find", "night-005"], &l)),
         (1, both(&["find", "nope", "--json"], &l)),

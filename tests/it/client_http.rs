@@ -2,12 +2,14 @@
 //! nothing was ever sent a second time.
 
 use crate::support::fake_http::{FakeHttp, answer, json, ok};
+use crate::support::until;
 use redial::client::{Client, Endpoint, Settings};
 use redial::journal::{Call, Outcome};
 use redial::json::raw;
 use std::io::Write;
 use std::net::Shutdown;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn client(url: String, settings: Settings) -> Client {
     Client::start(
@@ -151,6 +153,42 @@ async fn a_lost_session_is_refused_and_a_new_one_is_opened_without_sending_again
         assert_eq!(fake.count("initialize"), 2);
         client.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_leaves_while_a_new_session_is_only_being_opened() {
+    let go = Arc::new(AtomicBool::new(false));
+    let gate = go.clone();
+    let lost =
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+    let fake = FakeHttp::any(move |method, request, stream, n| {
+        match (method, n) {
+            ("tools/call", 1) => json(stream, "404 Not Found", lost),
+            ("tools/call", _) => ok(request, stream, "after"),
+            // The new session's list is long in coming: nothing is known of its tools until then.
+            ("tools/list", 2..) => {
+                until("the list may come", || gate.load(Ordering::SeqCst).then_some(()));
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    });
+    let (client, call) = one_call(&fake, 20.0).await;
+    assert_eq!(call.outcome(), Some(Outcome::Refused));
+    until("the new session's tools are asked for", || {
+        (fake.count("tools/list") == 2).then_some(())
+    });
+    let early = client.call("create_ticket", "{}", None).await.unwrap();
+    let s = client.settled(early).await.unwrap().settled.unwrap();
+    assert_eq!(s.outcome, Outcome::NotSent, "{}", s.why);
+    assert!(s.why.contains("only being opened"), "{}", s.why);
+    go.store(true, Ordering::SeqCst);
+    client.journal().wait(|s| (s.is_ready() && s.generations.len() == 2).then_some(())).await;
+    let again = client.call("create_ticket", "{}", None).await.unwrap();
+    assert_eq!(client.settled(again).await.unwrap().outcome(), Some(Outcome::Ok));
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 2);
+    client.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,4 +340,19 @@ async fn a_call_in_flight_when_redial_leaves_is_unknown() {
     let s = client.settled(id).await.unwrap().settled.unwrap();
     assert_eq!(s.outcome, Outcome::Unknown);
     assert!(s.why.contains("redial was closed"), "{}", s.why);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_origin_is_shown_and_never_gets_a_request() {
+    let other = FakeHttp::start(|request, stream, _| ok(request, stream, "stolen"));
+    let to = other.url();
+    let fake = FakeHttp::start(move |_, stream, _| {
+        answer(stream, "307 Temporary Redirect", &format!("location: {to}"), b"");
+    });
+    let (client, call) = one_call(&fake, 20.0).await;
+    let s = call.settled.unwrap();
+    assert_eq!((s.outcome, call.sent), (Outcome::Unknown, 1));
+    assert!(s.why.contains(&other.url()) && s.why.contains("not followed"), "{}", s.why);
+    assert!(other.seen.lock().unwrap().is_empty(), "neither the call nor its headers");
+    client.close().await;
 }

@@ -3,8 +3,10 @@
 use crate::support::fake_http::{FakeHttp, Request, json, modern, result, stream};
 use crate::support::until;
 use redial::client::{Answerer, Choice, Client, Endpoint, Question, Settings};
-use redial::journal::{AnswerStatus, Call, Outcome};
+use redial::journal::event::Purpose;
+use redial::journal::{AnswerStatus, Call, Kind, Note, Outcome};
 use redial::json::raw;
+use std::collections::HashSet;
 use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -115,6 +117,46 @@ async fn rounds_echo_the_state_byte_for_byte_under_a_new_id() {
     let ids = ids.lock().unwrap().clone();
     assert_ne!(ids[0], ids[1]);
     client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_round_leaves_after_its_call_was_given_up() {
+    let fake = modern(TOOLS, |method, request, out, n| {
+        match method {
+            "tools/call" if n <= 40 => result(request, out, ASKS),
+            "tools/call" => result(request, out, DONE),
+            _ => return false,
+        }
+        true
+    });
+    let (asks, mut questions) = mpsc::unbounded_channel::<Question>();
+    let settings = Settings { answerer: Answerer::Ask(asks), ..Settings::default() };
+    let client = client(&fake, settings).await;
+    let mut open = Vec::new();
+    for _ in 0..40 {
+        client.call("create_ticket", "{}", Some(20.0)).await.unwrap();
+    }
+    while open.len() < 40 {
+        open.push(questions.recv().await.unwrap());
+    }
+    // One hand gives up while the other one answers.
+    for q in open {
+        client.cancel(q.call.unwrap());
+        q.reply.send(Choice::Accept("{}".into())).unwrap();
+    }
+    client.journal().wait(|s| s.pending().next().is_none().then_some(())).await;
+    client.close().await;
+    let mut given_up = HashSet::new();
+    for event in client.journal().events_from(1).0 {
+        match event.kind {
+            Kind::Note(Note::Cancelled { call }) => drop(given_up.insert(call)),
+            Kind::Sent { purpose: Purpose::FollowUp { call }, .. } => {
+                assert!(!given_up.contains(&call), "a round of call {call} left after its end");
+            }
+            _ => {}
+        }
+    }
+    assert!(!given_up.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,9 @@
 //! A child's odd ways, by real processes: noise, death, silence, a stubborn end. The shell plays the server.
 
-use crate::support::shell::{ANSWER, server as shell};
+use crate::support::shell::{ANSWER, script, server as shell};
 use redial::client::{Client, Endpoint, Era, Settings};
 use redial::journal::{LinkState, Outcome};
+use redial::judge::Observed;
 use std::time::{Duration, Instant};
 
 async fn ready(endpoint: Endpoint) -> Client {
@@ -47,6 +48,43 @@ async fn an_exit_code_and_a_signal_are_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_killed_launcher_is_not_its_server_until_what_it_started_is_gone() {
+    // The launcher dies at the call; the server behind it goes on, and answers once the flag is there.
+    let dir = tempfile::tempdir().unwrap();
+    let flag = dir.path().join("go");
+    let work =
+        format!("kill -9 $PPID; until [ -e {} ]; do sleep 0.05; done; {ANSWER}", flag.display());
+    // The server is a shell of its own, so that `$PPID` is the launcher.
+    let launch = r#"exec 3<&0; /bin/sh -c "$0" <&3 & wait"#;
+    let command = ["/bin/sh", "-c", launch, &script("", &work)].map(String::from).to_vec();
+    let client = ready(Endpoint::Stdio { command, env: vec![], cwd: None }).await;
+    let id = client.call("t", "{}", Some(20.0)).await.unwrap();
+    let first = client.settled(id).await.unwrap().settled.unwrap();
+    assert_eq!(first.outcome, Outcome::Unknown);
+    assert!(first.why.contains("signal 9 (SIGKILL)"), "{}", first.why);
+    assert!(first.why.contains("something it started may still run"), "{}", first.why);
+    let link =
+        client.journal().wait(|s| s.link.clone().filter(|l| l.state == LinkState::Dead)).await;
+    assert!(link.why.contains("something it started may still run"), "{}", link.why);
+    client.journal().read(|s| {
+        let g = &s.generations[0];
+        assert!(g.ended.is_some() && Observed::of(g).is_none(), "{:?}", g.ended);
+    });
+    // Its answer still counts, and nobody has killed it for the launcher's death.
+    std::fs::write(&flag, "").unwrap();
+    let late = client
+        .journal()
+        .wait(|s| s.calls[&id].settled.clone().filter(|s| s.outcome == Outcome::Ok))
+        .await;
+    assert!(late.late);
+    // Asked for a new process, redial ends what is left of the old one; only then is its end certain.
+    client.reconnect();
+    let gone = client.journal().wait(|s| Observed::of(&s.generations[0])).await;
+    assert!(client.journal().read(|s| s.generations[0].ended.unwrap().at < gone.at));
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_in_the_pipe_of_a_dead_process_still_counts() {
     let client = ready(shell("", &format!("{ANSWER}; exit 3"))).await;
     assert_eq!(outcome(&client).await.0, Outcome::Ok);
@@ -68,12 +106,22 @@ async fn a_call_on_a_dead_process_never_leaves_and_a_new_one_takes_it_when_asked
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_dies_at_once_is_told_with_its_last_words() {
-    let command = ["/bin/sh", "-c", "echo no key >&2; exit 78"].map(String::from).to_vec();
-    let client =
-        Client::start(Endpoint::Stdio { command, env: vec![], cwd: None }, Settings::default());
-    let error = client.ready().await.unwrap_err();
-    assert!(error.what.contains("exit code 78"), "{error}");
-    client.journal().read(|s| assert_eq!(s.generation().unwrap().stderr.last(5), ["no key"]));
+    // Many at once, so that some die between the look at them and the first request.
+    let starts = (0..24).map(|_| async {
+        let command = ["/bin/sh", "-c", "echo no key >&2; exit 78"].map(String::from).to_vec();
+        let endpoint = Endpoint::Stdio { command, env: vec![], cwd: None };
+        let client = Client::start(endpoint, Settings::default());
+        let error = client.ready().await.unwrap_err();
+        assert!(error.what.contains("exit code 78"), "{error}");
+        client.journal().read(|s| assert_eq!(s.generation().unwrap().stderr.last(5), ["no key"]));
+    });
+    let all: Vec<_> = starts.map(tokio::spawn).collect();
+    let started = Instant::now();
+    for one in all {
+        one.await.unwrap();
+    }
+    // Far under the start limit of 30 s, which a request that nobody answers would wait for.
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

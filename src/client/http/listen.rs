@@ -12,19 +12,21 @@ use crate::journal::{Kind, event};
 use crate::wire::sse::Parser;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// A stream that lasted this long was worth having.
 const GOOD: Duration = Duration::from_secs(20);
 /// The longest wait between two asks.
 const SELDOM: Duration = Duration::from_secs(120);
 
-/// Listens until the generation is over or the server has no such stream.
-pub(in crate::client) async fn run(conn: Arc<Conn>) {
+/// Listens until the generation is over or the server has no such stream. `opened` is dropped when that is known.
+pub(in crate::client) async fn run(conn: Arc<Conn>, opened: oneshot::Sender<()>) {
+    let mut opened = Some(opened);
     let mut resume = Resume::default();
     let mut pause = Duration::from_secs(1);
     while !conn.is_over() {
         let began = Instant::now();
-        match once(&conn, &mut resume).await {
+        match once(&conn, &mut resume, &mut opened).await {
             Heard::Ended => {}
             Heard::None => return,
         }
@@ -41,7 +43,11 @@ enum Heard {
     None,
 }
 
-async fn once(conn: &Arc<Conn>, resume: &mut Resume) -> Heard {
+async fn once(
+    conn: &Arc<Conn>,
+    resume: &mut Resume,
+    opened: &mut Option<oneshot::Sender<()>>,
+) -> Heard {
     let Transport::Http(target) = &conn.transport else { return Heard::None };
     let generation = conn.generation;
     let exchange = conn.next_exchange();
@@ -57,6 +63,7 @@ async fn once(conn: &Arc<Conn>, resume: &mut Resume) -> Heard {
         }
     };
     log(status_event(&response, None));
+    drop(opened.take());
     let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
     if !response.status().is_success() || !is_stream {
         log(event::Http::End);

@@ -192,7 +192,7 @@ fn status_event(r: &reqwest::Response, session: Option<String>) -> event::Http {
 }
 
 /// The certificates are only looked for when they are needed: a machine without any can still speak http.
-fn tls(https: bool) -> Result<rustls::ClientConfig, String> {
+pub(crate) fn tls(https: bool) -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -211,7 +211,7 @@ fn tls(https: bool) -> Result<rustls::ClientConfig, String> {
 }
 
 /// The innermost cause of a reqwest error, in the system's words: its own say too little.
-fn root_cause(e: &reqwest::Error) -> String {
+pub(crate) fn root_cause(e: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = e;
     while let Some(inner) = cause.source() {
         cause = inner;

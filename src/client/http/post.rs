@@ -39,11 +39,14 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
         (header(&response, "www-authenticate"), header(&response, "location"));
     let body = match read_body(&conn, exchange, response).await {
         Ok(body) => body,
-        Err((came, why)) => {
+        Err(Cut { came, why, by_us }) => {
             if !came.is_empty() {
                 log(event::Http::Partial { raw: came.slice(..came.len().min(PLAIN_LIMIT)) });
             }
-            return broke(&conn, &post, why, true);
+            return match by_us {
+                true => failed(&conn, &post, why, true),
+                false => broke(&conn, &post, why, true),
+            };
         }
     };
     let doubt = doubt(&conn, &post, status.as_u16(), &body, had_session);
@@ -103,14 +106,19 @@ async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
     }
 }
 
-/// The exchange broke: told to the journal, to whoever waits, and to the driver.
-pub(super) fn broke(conn: &Conn, post: &Post, why: String, connected: bool) {
+/// The exchange failed, and that says nothing of the link: told to the journal and to whoever waits.
+pub(super) fn failed(conn: &Conn, post: &Post, why: String, connected: bool) {
     let exchange = post.exchange;
     let what = event::Http::Failed { why: why.clone(), connected };
     conn.log(Kind::Http { exchange, what });
     if let Some(id) = &post.id {
-        conn.resolve(id, Reply::Gone { why: why.clone() });
+        conn.resolve(id, Reply::Gone { why });
     }
+}
+
+/// The connection broke: the driver is told as well.
+pub(super) fn broke(conn: &Conn, post: &Post, why: String, connected: bool) {
+    failed(conn, post, why.clone(), connected);
     conn.events.send(LinkEvent::Unreachable { generation: conn.generation, why }).ok();
 }
 
@@ -126,12 +134,13 @@ fn doubt(
         return None;
     }
     let text = String::from_utf8_lossy(body);
-    let (code, message) = match Frame::parse(&text) {
-        Frame::Response { answer: Answer::Error { code, message, .. }, .. } => (code, message),
-        _ => (None, text.into_owned()),
+    let (id, code, message) = match Frame::parse(&text) {
+        Frame::Response { id, answer: Answer::Error { code, message, .. } } => (id, code, message),
+        _ => (None, None, text.into_owned()),
     };
+    let own = id.is_some() && id == post.id;
     let generation = conn.generation;
-    if had_session && refusal::is_session_lost(status, code, &message, true) {
+    if had_session && refusal::is_session_lost(status, code, &message, true, own) {
         return Some(LinkEvent::SessionLost { generation, status });
     }
     let wrong_era = match conn.protocol() {
@@ -142,12 +151,20 @@ fn doubt(
     (wrong_era && post.id.is_some()).then_some(LinkEvent::EraChanged { generation, why: message })
 }
 
+/// A body that is not whole.
+struct Cut {
+    came: Bytes,
+    why: String,
+    /// It was too much for us; the link is fine.
+    by_us: bool,
+}
+
 /// The body, or what came of it and why it is not whole.
 async fn read_body(
     conn: &Conn,
     exchange: u64,
     mut response: reqwest::Response,
-) -> Result<Bytes, (Bytes, String)> {
+) -> Result<Bytes, Cut> {
     let length = response.content_length();
     let mut body = BytesMut::new();
     let mut flow = Flow::new(conn, exchange);
@@ -155,14 +172,14 @@ async fn read_body(
         match flow.next(&mut response).await {
             Ok(Some(chunk)) if body.len() + chunk.len() > BODY_LIMIT => {
                 let why = format!("the answer is over {} MiB", BODY_LIMIT >> 20);
-                return Err((body.freeze(), why));
+                return Err(Cut { came: body.freeze(), why, by_us: true });
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(body.freeze()),
             Err(e) => {
                 let of = length.map_or_else(String::new, |l| format!(" of {l}"));
                 let why = format!("cut after {}{of} bytes: {}", body.len(), root_cause(&e));
-                return Err((body.freeze(), why));
+                return Err(Cut { came: body.freeze(), why, by_us: false });
             }
         }
     }

@@ -64,6 +64,9 @@ impl<'a> Flow<'a> {
 /// How one response of a stream ended.
 enum End {
     Properly,
+    /// By the server's own end of the stream.
+    Short(String),
+    /// By the connection.
     Broke(String),
 }
 
@@ -125,10 +128,14 @@ pub(super) async fn read(conn: &Arc<Conn>, post: &Post, response: reqwest::Respo
         }
     };
     match (refused, end) {
-        (Some(why), _) => {
+        (Some((why, by_server)), _) => {
             let why = format!("the stream ended early, and resuming it failed: {why}");
-            post::broke(conn, post, why, true);
+            match by_server {
+                true => post::failed(conn, post, why, true),
+                false => post::broke(conn, post, why, true),
+            }
         }
+        (None, End::Short(why)) => post::failed(conn, post, why, true),
         (None, End::Broke(why)) => post::broke(conn, post, why, true),
         (None, End::Properly) => {
             conn.log(Kind::Http { exchange: post.exchange, what: event::Http::End });
@@ -139,26 +146,32 @@ pub(super) async fn read(conn: &Arc<Conn>, post: &Post, response: reqwest::Respo
     }
 }
 
-/// Asks for the rest of a stream.
+/// Asks for the rest of a stream; on failure why, and whether the server said so itself.
 async fn again(
     conn: &Arc<Conn>,
     exchange: u64,
     last_event_id: String,
     wait: Duration,
-) -> Result<reqwest::Response, String> {
-    let Transport::Http(target) = &conn.transport else { return Err("no HTTP here".into()) };
+) -> Result<reqwest::Response, (String, bool)> {
+    let Transport::Http(target) = &conn.transport else {
+        return Err(("no HTTP here".into(), true));
+    };
     let log = |what| conn.log(Kind::Http { exchange, what });
     let after_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     log(event::Http::Resuming { last_event_id: last_event_id.clone(), after_ms });
     tokio::time::sleep(wait).await;
     log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
     let response =
-        target.get(conn, Some(&last_event_id)).send().await.map_err(|e| root_cause(&e))?;
+        target.get(conn, Some(&last_event_id)).send().await.map_err(|e| (root_cause(&e), false))?;
     log(status_event(&response, None));
     let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
     match response.status() {
-        s if !s.is_success() => Err(format!("the server answered with HTTP {}", s.as_u16())),
-        _ if !is_stream => Err("the server answered with something that is no stream".into()),
+        s if !s.is_success() => {
+            Err((format!("the server answered with HTTP {}", s.as_u16()), true))
+        }
+        _ if !is_stream => {
+            Err(("the server answered with something that is no stream".into(), true))
+        }
         _ => Ok(response),
     }
 }
@@ -197,7 +210,7 @@ async fn drain(
     match (end, rest.len()) {
         (None, 0) => End::Properly,
         (None, n) => {
-            End::Broke(format!("the stream ended in the middle of an event, after {n} bytes of it"))
+            End::Short(format!("the stream ended in the middle of an event, after {n} bytes of it"))
         }
         (Some(why), 0) => End::Broke(why),
         (Some(why), n) => End::Broke(format!("cut after {n} bytes of an event: {why}")),

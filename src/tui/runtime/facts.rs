@@ -28,9 +28,7 @@ const AGAIN: usize = 200;
 pub fn nothing_yet(inspector: &Inspector) -> Judging {
     let mut judging = Judging::default();
     judging.overview.at = Time::now();
-    if let Some(client) = &inspector.client {
-        judging.session = Some(crate::inspect::light::session(client.journal()));
-    }
+    judging.session = inspector.session();
     judging
 }
 

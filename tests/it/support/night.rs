@@ -184,7 +184,7 @@ pub fn wire() -> WireView {
     at(1, 0.2, stderr("night-002: 請求修正 done"));
     at(1, 2.8, call(1, "night-005", "夜間バッチ停止"));
     at(1, 2.9, stderr("night-005: claimed"));
-    at(1, 3.4, Kind::Exit { code: None, signal: Some(9) });
+    at(1, 3.4, Kind::Exit { code: None, signal: Some(9), certain: true });
     at(2, 6.0, opened(4723));
     at(2, 6.1, stderr("boot c4d45f20d48c4614bbc208701e862d72"));
     at(2, 6.2, Kind::State { state: LinkState::Ready, why: "tools/list answered".into() });

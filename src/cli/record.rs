@@ -1,0 +1,73 @@
+//! `redial record`: a transparent tap between an agent and its server. Runs before any runtime is there: a tap on
+//! stdio is plain threads, and its exit status is the server's.
+
+use super::plain;
+use super::recorded::RecordArgs;
+use crate::error::{Error, Result};
+use crate::record::redact::{Extra, secrets_of_environment};
+use crate::record::{Header, Recorder, Rules, http, place, stdio};
+use crate::time::Time;
+
+/// `redial __exec PARENT COMMAND…`: this process becomes the server. `None` when it is another command.
+pub fn exec(args: &[std::ffi::OsString]) -> Option<u8> {
+    if args.get(1).is_none_or(|a| a != stdio::EXEC) {
+        return None;
+    }
+    let words: Vec<String> =
+        args.iter().skip(2).map(|w| w.to_string_lossy().into_owned()).collect();
+    let (parent, command) = words.split_first()?;
+    Some(stdio::exec(parent, command))
+}
+
+/// Runs the tap; the exit status of this process.
+pub fn run(a: &RecordArgs) -> u8 {
+    match record(a) {
+        Ok(status) => status,
+        Err(e) => {
+            plain::complain(&e.to_string());
+            e.exit as u8
+        }
+    }
+}
+
+fn record(a: &RecordArgs) -> Result<u8> {
+    let rules = rules(a)?;
+    let (server, tap) = match &a.http {
+        Some(url) => (place::clean(&http::server_name(url)), "http"),
+        None if a.command.is_empty() => {
+            return Err(Error::usage("there is nothing to record").hint(
+                "give a server to start, -- COMMAND ARGS…, or --http URL --listen 127.0.0.1:PORT",
+            ));
+        }
+        None => (place::server_name(&rules.argv(&a.command)), "stdio"),
+    };
+    let out = place::open(&a.out, &server, a.keep, Time::now())?;
+    place::remember(&out.path);
+    let header = Header {
+        tap: tap.into(),
+        server,
+        command: a.command.clone(),
+        url: a.http.clone(),
+        ..Header::default()
+    };
+    let recorder = Recorder::start(out.file, rules, header)
+        .map_err(|e| Error::usage(format!("no thread for the recording: {e}")))?;
+    match &a.http {
+        Some(url) => http::run(url, &a.listen, a.listen_anywhere, recorder, &out.path),
+        None => stdio::run(&a.command, &recorder),
+    }
+}
+
+/// The rules: built in, and what the flags add.
+fn rules(a: &RecordArgs) -> Result<Rules> {
+    let plain = Rules::new(Extra::default()).map_err(Error::usage)?;
+    let mut values = plain.secrets_of_argv(&a.command);
+    values.extend(secrets_of_environment(&plain));
+    Rules::new(Extra {
+        keys: a.redact.redact_key.clone(),
+        paths: a.redact.redact_path.clone(),
+        patterns: a.redact.redact_pattern.clone(),
+        values,
+    })
+    .map_err(Error::usage)
+}

@@ -1,0 +1,144 @@
+//! What the commands about recordings take: `record`, `show`, `replay`, `mock`.
+
+use super::args::{EndpointArgs, LedgerArgs, ReadOnly};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `redial record`.
+#[derive(Debug, Args)]
+#[command(after_help = "In .mcp.json put it before the server:
+  \"command\": \"redial\", \"args\": [\"record\", \"--out\", \"/var/log/mcp/\", \"--keep\", \"50\", \"--\", \"python\", \"server.py\"]
+The exit status is the server's, 128+n for a signal. Secrets are replaced before anything is written.")]
+pub struct RecordArgs {
+    /// The file to write (appended to), or a folder that gets one file for each run
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub out: PathBuf,
+    /// With a folder: how many recordings are kept in it, the newest
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// The Streamable HTTP server to record, in place of a command
+    #[arg(long, value_name = "URL", conflicts_with = "record_command")]
+    pub http: Option<String>,
+    /// The address to listen on for it, e.g. 127.0.0.1:8001
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: String,
+    /// Let --listen be an address that other machines can reach
+    #[arg(long)]
+    pub listen_anywhere: bool,
+    #[command(flatten)]
+    pub redact: RedactArgs,
+    /// The server to start on stdio, after `--`
+    #[arg(last = true, value_name = "COMMAND", id = "record_command")]
+    pub command: Vec<String>,
+}
+
+/// What is hidden on top of the built-in rules.
+#[derive(Debug, Clone, Args, Default)]
+#[command(next_help_heading = "Redaction (credentials are always hidden)")]
+pub struct RedactArgs {
+    /// Hide values of members, headers and options of this name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub redact_key: Vec<String>,
+    /// Hide values at this path of a frame, e.g. params.arguments.card; * is any step (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub redact_path: Vec<String>,
+    /// Hide what matches this regular expression, or its group (repeatable)
+    #[arg(long, value_name = "REGEX")]
+    pub redact_pattern: Vec<String>,
+}
+
+/// `redial show`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Filter: words and fields, joined by blanks or & (and), | (or), ! (not), ( ).
+  tool: method: id: req: state: verdict: outcome: dir:out|in|err kind: gen: text:\"…\"  age:>5m ms:>500
+  for example: tool:create_ticket outcome:unknown   kind:stderr | kind:exit   ms:>500 !tool:find*"
+)]
+pub struct ShowArgs {
+    /// The recording; a folder: the newest in it; latest: the one begun last
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Only what matches
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
+    /// Only the calls
+    #[arg(long)]
+    pub calls: bool,
+    /// At most this many lines, the newest
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Go on as the file grows
+    #[arg(long, conflicts_with = "json")]
+    pub follow: bool,
+    /// Hide secrets in older files too: the file is written again to stdout, as a recording
+    #[arg(long, conflicts_with_all = ["json", "follow", "calls", "limit"])]
+    pub redact: bool,
+    #[command(flatten)]
+    pub rules: RedactArgs,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `redial replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The recording (`latest` works)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print the plan and send nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Let the gate pass this request_id (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub confirm: Vec<String>,
+    /// Let the gate pass calls of this tool (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub confirm_tool: Vec<String>,
+    /// Give every request_id a fresh value: a rehearsal, not a repeat
+    #[arg(long)]
+    pub new_keys: bool,
+    /// When each is sent
+    #[arg(long, value_enum, default_value = "fast")]
+    pub pace: Pace,
+    /// Leave differences at this path of an answer out, e.g. structuredContent.ticket_id; * is any step (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub ignore: Vec<String>,
+    /// Seconds until a call counts as unanswered
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    pub timeout: f64,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
+    /// One JSON document; never asks
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// When frames are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pace {
+    /// With the pauses of the recording
+    Recorded,
+    /// One after the other
+    Fast,
+    /// Enter sends the next one (needs a terminal)
+    Step,
+}
+
+/// `redial mock`.
+#[derive(Debug, Args)]
+pub struct MockArgs {
+    /// The recording (`latest` works)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Speak Streamable HTTP on this loopback address (path /mcp) instead of stdio
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Answer after as long as the recorded server took
+    #[arg(long)]
+    pub timing: bool,
+}

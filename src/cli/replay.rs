@@ -1,0 +1,230 @@
+//! `redial replay`: a recorded session against a live server, one message after the other, tool calls behind the
+//! gate one by one, each answer compared with the recorded one.
+
+mod report;
+
+use super::connect::{known_tool, open};
+use super::interrupt::{Interrupt, watched};
+use super::open::open_ledger;
+use super::plain::complain;
+use super::recorded::{Pace, ReplayArgs};
+use super::report::Done;
+use crate::error::{Error, Exit, Result};
+use crate::inspect::Inspector;
+use crate::inspect::reissue::{Wish, stopped};
+use crate::journal::Outcome;
+use crate::json::raw;
+use crate::judge::Ask;
+use crate::model::arguments::{Candidate, Source};
+use crate::recording::Recording;
+use crate::replay::diff::{Compared, Ignore, compare};
+use crate::replay::plan::{Act, Plan, Planned};
+use crate::replay::script::{self, Said};
+use report::{Report, Step};
+use std::io::{BufRead, IsTerminal};
+use std::time::{Duration, Instant};
+
+pub async fn run(a: ReplayArgs) -> Done {
+    let mut r = Recording::with_entries(&a.file)?;
+    let asks = script::read(&r.take_entries());
+    if asks.is_empty() {
+        return Err(
+            Error::ledger(format!("{} holds nothing a client said", r.path().display())).into()
+        );
+    }
+    let mut fresh = |_: &str| fresh_key();
+    let plan = Plan::new(asks, a.new_keys.then_some(&mut fresh as &mut dyn FnMut(&str) -> String));
+    let mut report = Report::new(r.path().display().to_string(), &plan, a.dry_run);
+    if a.dry_run {
+        for p in &plan.steps {
+            report.add(Step::planned(p));
+        }
+        report.print(a.json);
+        return Ok(Exit::Good);
+    }
+    let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if a.pace == Pace::Step && (a.json || !at_terminal) {
+        return Err(Error::usage(
+            "--pace step asks before each message, and there is no terminal here",
+        )
+        .into());
+    }
+    let endpoint = a.endpoint.required()?;
+    let (ledger, rules) = open_ledger(&a.ledger)?;
+    let interrupt = Interrupt::listen();
+    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
+    inspector.read_only = a.read_only.read_only;
+    let look_up = inspector.look_up.clone();
+    let source = Source::Recording(r.path().display().to_string());
+    let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&a.ignore) };
+    let work = async {
+        play.all(&plan, &mut report, &interrupt).await?;
+        Ok(report.finish(a.json))
+    };
+    watched(&client, &interrupt, &look_up, work).await
+}
+
+/// A request_id that nobody has had: a random UUID's 32 digits.
+fn fresh_key() -> String {
+    let mut bytes = [0u8; 16];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        // Time is the next best thing; the gate still asks.
+        Err(_) => format!("redial-{}", crate::time::Time::now().0),
+    }
+}
+
+struct Play<'a> {
+    inspector: &'a Inspector,
+    a: &'a ReplayArgs,
+    source: Source,
+    ignore: Ignore,
+}
+
+impl Play<'_> {
+    async fn all(&self, plan: &Plan, report: &mut Report, interrupt: &Interrupt) -> Result<()> {
+        let began = Instant::now();
+        let zero = plan.steps.first().map_or(0, |s| s.ask.mono_us);
+        for p in &plan.steps {
+            if interrupt.seen().is_some() {
+                report.add(Step::planned(p).skipped("interrupted".into()));
+                continue;
+            }
+            if !matches!(p.act, Act::Skip(_)) && !self.pace(p, zero, began, interrupt).await {
+                report.add(Step::planned(p).skipped("not wanted".into()));
+                continue;
+            }
+            report.add(self.one(p).await?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the moment; whether it is to be sent at all.
+    async fn pace(&self, p: &Planned, zero: u64, began: Instant, interrupt: &Interrupt) -> bool {
+        match self.a.pace {
+            Pace::Fast => true,
+            Pace::Recorded => {
+                let due = began + Duration::from_micros(p.ask.mono_us.saturating_sub(zero));
+                tokio::select! {
+                    () = tokio::time::sleep_until(due.into()) => {}
+                    _ = interrupt.first() => {}
+                }
+                true
+            }
+            Pace::Step => {
+                complain(&format!(
+                    "next: {}  (Enter sends it, anything else skips it)",
+                    Step::planned(p).what()
+                ));
+                let line = tokio::task::spawn_blocking(|| {
+                    let mut line = String::new();
+                    let n = std::io::stdin().lock().read_line(&mut line).unwrap_or(0);
+                    (n > 0).then_some(line)
+                });
+                matches!(line.await, Ok(Some(l)) if l.trim().is_empty())
+            }
+        }
+    }
+
+    async fn one(&self, p: &Planned) -> Result<Step> {
+        let step = Step::planned(p);
+        match &p.act {
+            Act::Skip(_) => Ok(step),
+            Act::Notify { method, params } => {
+                let sent = self.inspector.client()?.notify(method, params).await;
+                Ok(match sent {
+                    Ok(()) => step.sent(),
+                    Err(e) => step.no_answer(e.what),
+                })
+            }
+            Act::Request { method, params } => self.request(p, step, method, params).await,
+            Act::Call { tool, args, request_id } => {
+                self.call(p, step, tool, args, request_id.as_deref()).await
+            }
+        }
+    }
+
+    async fn request(&self, p: &Planned, step: Step, method: &str, params: &str) -> Result<Step> {
+        let client = self.inspector.client()?;
+        let limit = Duration::from_secs_f64(self.a.timeout.clamp(0.0, 86_400.0));
+        let Ok(answer) = tokio::time::timeout(limit, client.request(method, params)).await else {
+            return Ok(step.no_answer(format!("no answer within {} s", self.a.timeout)));
+        };
+        Ok(match (answer, &p.ask.answer) {
+            (Ok(now), Some(then)) => {
+                step.compared(&compare(then, &Said::Result(now), &self.ignore))
+            }
+            (Ok(_), None) => step.compared(&Compared::NowAResult),
+            // Its words are the server's; the code is not handed through.
+            (Err(e), Some(Said::Error(then))) => {
+                let message = raw::get_str(then, "message").unwrap_or_default();
+                if e.what.contains(&message) {
+                    step.compared(&Compared::Same)
+                } else {
+                    step.error(e.what)
+                }
+            }
+            (Err(e), _) => step.error(e.what),
+        })
+    }
+
+    async fn call(
+        &self,
+        p: &Planned,
+        step: Step,
+        tool: &str,
+        args: &str,
+        id: Option<&str>,
+    ) -> Result<Step> {
+        let tools = self.inspector.client()?.tools().await?;
+        if let Err(e) = known_tool(&tools, tool) {
+            return Ok(step.error(e.what));
+        }
+        if raw::members(args).is_none() {
+            return Ok(step.skipped("its arguments are no object".into()));
+        }
+        let candidate = Candidate {
+            args: args.to_owned(),
+            tool: Some(tool.to_owned()),
+            source: self.source.clone(),
+        };
+        let wish = Wish {
+            request_id: id.map(str::to_owned),
+            tool: Some(tool.to_owned()),
+            candidates: vec![candidate],
+            first_delivery: false,
+        };
+        let prepared = match self.inspector.prepare(&wish).await {
+            Ok(p) => p,
+            Err(e) => return Ok(step.skipped(e.what)),
+        };
+        let d = &prepared.decision;
+        // Another spelling of the same arguments would be another call.
+        if prepared.args != args {
+            return Ok(step.skipped("its arguments can't be sent as they were".into()));
+        }
+        let recorded_id = p.ask.request_id();
+        let named =
+            self.a.confirm.iter().any(|c| Some(c) == recorded_id.as_ref() || *c == d.confirm)
+                || self.a.confirm_tool.iter().any(|t| t == tool);
+        let confirmed = named.then(|| d.confirm.clone());
+        if !d.passes(confirmed.as_deref()) {
+            return Ok(step.gated(d.ask.word(), stopped(d).what, d.refused.is_some()));
+        }
+        let asked = if d.ask == Ask::None { "none" } else { d.ask.word() };
+        let released =
+            self.inspector.release(&prepared, confirmed.as_deref(), Some(self.a.timeout)).await?;
+        let step = step.passed(asked);
+        let Some(s) = &released.call.settled else { return Ok(step.no_answer(String::new())) };
+        let now = match (&s.result, &s.error, s.outcome) {
+            (Some(r), _, Outcome::Ok | Outcome::ToolError) => Said::Result(r.to_string()),
+            (_, Some(e), Outcome::RpcError) => Said::Error(e.clone()),
+            _ => return Ok(step.no_answer(s.why.clone())),
+        };
+        Ok(match &p.ask.answer {
+            Some(then) => step.compared(&compare(then, &now, &self.ignore)),
+            None => step.compared(&Compared::NowAResult),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! What comes in on a connection: journal first, then whoever waits for it. Called by the readers, so nothing here
+//! ever waits (field log, rows 74 and 75): a question that takes time is answered by a task of its own.
+
+use super::conn::{Conn, Reply, Transport};
+use super::driver::LinkEvent;
+use super::modern;
+use crate::journal::Kind;
+use crate::journal::event::Purpose;
+use crate::json::raw;
+use crate::wire::frame::{self, Frame};
+use crate::wire::id::Id;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Conn {
+    /// A JSON-RPC text under a status that is not 2xx: kept, but it is its exchange that answers.
+    pub fn record(&self, raw: &Bytes, exchange: u64) -> bool {
+        let is_rpc = Frame::parse(&String::from_utf8_lossy(raw)) != Frame::NotRpc;
+        if is_rpc {
+            self.log(Kind::Received { raw: raw.clone(), exchange: Some(exchange) });
+        }
+        is_rpc
+    }
+
+    /// One JSON-RPC text came in: journal first, then whoever waits for it. `false` when it is none.
+    pub fn incoming(self: &Arc<Conn>, raw: Bytes, exchange: Option<u64>) -> bool {
+        let text = String::from_utf8_lossy(&raw);
+        let frame = Frame::parse(&text);
+        if frame == Frame::NotRpc {
+            return false;
+        }
+        self.heard.store(true, Ordering::Relaxed);
+        // 2025-03-26 alone has batches, and a receiver must take them.
+        if matches!(frame, Frame::Malformed { id: None, .. })
+            && self.protocol().is_some_and(|p| p.version == "2025-03-26")
+            && let Some(items) = raw::items(text.trim())
+        {
+            for item in items {
+                self.incoming(Bytes::copy_from_slice(item.as_bytes()), exchange);
+            }
+            return true;
+        }
+        self.log(Kind::Received { raw: raw.clone(), exchange });
+        match frame {
+            Frame::Response { id: Some(id), .. } | Frame::Malformed { id: Some(id), .. } => {
+                self.resolve(&id, Reply::Frame(raw.clone()));
+            }
+            Frame::Malformed { id: None, .. } => {
+                for item in raw::items(text.trim()).unwrap_or_default() {
+                    if let Frame::Response { id: Some(id), .. } = Frame::parse(item) {
+                        self.resolve(&id, Reply::Frame(raw.clone()));
+                    }
+                }
+            }
+            Frame::Request { id, method, params } => {
+                self.asked(&id, &method, params.unwrap_or("{}"));
+            }
+            // A storm of them is one event until the list is read again.
+            Frame::Notification { method, .. }
+                if method == "notifications/tools/list_changed"
+                    && !self.tools_changed.swap(true, Ordering::SeqCst) =>
+            {
+                self.events.send(LinkEvent::ToolsChanged { generation: self.generation }).ok();
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// The list is about to be read: a change from here on is a new one.
+    pub fn reading_tools(&self) {
+        self.tools_changed.store(false, Ordering::SeqCst);
+    }
+
+    /// The server asks us. `ping` is answered, what was advertised is answered in its own time, and everything
+    /// else is refused at once, so that no server waits for us (field log, row 74).
+    fn asked(self: &Arc<Conn>, id: &Id, method: &str, params: &str) {
+        if self.is_modern() {
+            // 2026-07-28 has no requests to a client, and a client must not send answers.
+            return self.note(format!(
+                "the server asked for {method}, which {} does not allow; not answered",
+                modern::MODERN
+            ));
+        }
+        if self.is_busy() {
+            return self.note("the server asks more than it takes answers: not answered".into());
+        }
+        if method == "ping" {
+            return self.reply(method, frame::result(id, "{}"));
+        }
+        if !self.offer.offers(method) {
+            self.note(format!("the server asked for {method}: refused, it was not offered"));
+            let words = format!("redial does not offer {method}");
+            return self.reply(method, frame::error(id, -32601, &words));
+        }
+        let (conn, id) = (self.clone(), id.clone());
+        let (method, params) = (method.to_owned(), params.to_owned());
+        tokio::spawn(async move {
+            let text = match conn.offer.answer(&method, &params, None).await {
+                Ok(result) => frame::result(&id, &result),
+                Err((code, words)) => frame::error(&id, code, &words),
+            };
+            conn.reply(&method, text);
+        });
+    }
+
+    /// So much is on its way out that answering yet more questions would only fill memory.
+    fn is_busy(&self) -> bool {
+        match &self.transport {
+            Transport::Stdio(pipe) => pipe.queued() > 4_096,
+            Transport::Http(target) => target.open() > 256,
+        }
+    }
+
+    fn reply(self: &Arc<Conn>, method: &str, text: String) {
+        if !self.is_over() {
+            let headers = self.legacy_headers(method);
+            self.send(text, None, Purpose::Reply, headers, None);
+        }
+    }
+}

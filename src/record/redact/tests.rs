@@ -1,0 +1,161 @@
+use super::*;
+use crate::json::raw;
+use crate::record::entry::line as written;
+use crate::time::Time;
+use proptest::prelude::*;
+
+fn rules(extra: Extra) -> Rules {
+    Rules::new(extra).unwrap()
+}
+
+fn plain() -> &'static Rules {
+    static PLAIN: std::sync::LazyLock<Rules> = std::sync::LazyLock::new(|| rules(Extra::default()));
+    &PLAIN
+}
+
+fn line(r: &Rules, text: &str) -> String {
+    String::from_utf8(r.line(text.as_bytes()).0.into_owned()).unwrap()
+}
+
+#[test]
+fn secret_members_go_and_every_other_byte_stays() {
+    let r = plain();
+    let text = r#"{ "a":1.0,"password" : "hunter2","n":{"apiKey":{"x":[1]},"api_key":123,"token":null},"progressToken":7,"nextCursor":"c","é":"\u00e9" }"#;
+    let want = r#"{ "a":1.0,"password" : "[redacted]","n":{"apiKey":"[redacted]","api_key":"[redacted]","token":null},"progressToken":7,"nextCursor":"c","é":"\u00e9" }"#;
+    assert_eq!(line(r, text), want);
+    assert_eq!(line(r, want), want, "twice is once");
+    // JSON in a string in JSON, as the Python SDK answers.
+    let inner = r#"{"content":[{"type":"text","text":"{\"secret\": \"abc\", \"id\": 1}"}]}"#;
+    assert_eq!(
+        line(r, inner),
+        r#"{"content":[{"type":"text","text":"{\"secret\": \"[redacted]\", \"id\": 1}"}]}"#
+    );
+}
+
+#[test]
+fn credentials_are_seen_in_strings_and_in_prose() {
+    let r = plain();
+    for (text, secret) in [
+        (r#"{"text":"use Bearer abcdefgh12345678 please"}"#, "abcdefgh12345678"),
+        ("started with API_KEY=xyzzy-1 ok", "xyzzy-1"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA"),
+        ("password: 'pa55word' rejected", "pa55word"),
+        ("token ghp_0123456789abcdefghijABCD", "ghp_0123456789abcdefghijABCD"),
+        (r#"{"k":"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"}"#, "MIIE"),
+    ] {
+        let got = line(r, text);
+        assert!(!got.contains(secret) && got.contains(MASK), "{got}");
+    }
+    for same in [
+        "GET /mcp 200",
+        r#"{"title":"reset the password: see the wiki","max_tokens":4096}"#,
+        "42 tokens used",
+        "token bucket full",
+    ] {
+        assert_eq!(line(r, same), same);
+    }
+}
+
+#[test]
+fn paths_patterns_keys_and_known_values_are_added() {
+    let r = rules(Extra {
+        keys: vec!["Card-No".into()],
+        paths: vec!["$.params.arguments.*.pin".into(), "params.list[1]".into()],
+        patterns: vec![r"CUST-(\d+)".into()],
+        values: vec!["from-the-environment".into(), "short".into()],
+    });
+    let got = line(
+        &r,
+        r#"{"params":{"arguments":{"a":{"pin":"1234"},"pin":"5678"},"list":["x","y","z"],"card_no":5,"t":"CUST-991 from-the-environment short"}}"#,
+    );
+    assert_eq!(
+        got,
+        r#"{"params":{"arguments":{"a":{"pin":"[redacted]"},"pin":"5678"},"list":["x","[redacted]","z"],"card_no":"[redacted]","t":"CUST-[redacted] [redacted] short"}}"#
+    );
+    assert!(Rules::new(Extra { patterns: vec!["(".into()], ..Extra::default() }).is_err());
+    assert!(!r.statement().contains("from-the-environment"));
+    assert!(raw::members(&r.statement()).is_some());
+}
+
+#[test]
+fn command_lines_urls_and_headers() {
+    let r = plain();
+    let argv = |w: &[&str]| r.argv(&w.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+    assert_eq!(
+        argv(&[
+            "s",
+            "--token",
+            "t0ps3cret",
+            "--api-key=abc",
+            "DB_PASSWORD=x",
+            "-H",
+            "Authorization: Bearer q",
+            "--port",
+            "80",
+            "https://u:p@h/x?access_token=zz&a=1"
+        ]),
+        [
+            "s",
+            "--token",
+            MASK,
+            "--api-key=[redacted]",
+            "DB_PASSWORD=[redacted]",
+            "-H",
+            "Authorization: [redacted]",
+            "--port",
+            "80",
+            "https://[redacted]@h/x?access_token=[redacted]&a=1"
+        ]
+    );
+    assert_eq!(argv(&["s", "--token", "--verbose", "x"]), ["s", "--token", "--verbose", "x"]);
+    assert_eq!(r.header("authorization", "x y"), MASK);
+    assert_eq!(r.header("X-Api-Key", "k"), MASK);
+    assert_eq!(r.header("Mcp-Session-Id", "k"), MASK);
+    assert_eq!(r.header("Content-Type", "application/json"), "application/json");
+}
+
+#[test]
+fn an_entry_is_clean_wherever_a_secret_stands() {
+    let r = rules(Extra { values: vec!["s3cr3t-value".into()], ..Extra::default() });
+    let whats = [
+        What::Event(Kind::Opened {
+            transport: Transport::Stdio {
+                command: vec!["x".into(), "s3cr3t-value".into()],
+                pid: None,
+            },
+        }),
+        What::Event(Kind::Stderr { raw: Bytes::from_static(b"\xff s3cr3t-value") }),
+        What::Event(Kind::Received {
+            raw: Bytes::from_static(br#"{"id":1,"result":{"x":"s3cr3t-value"}}"#),
+            exchange: None,
+        }),
+        What::Part { side: super::super::Side::Sent, raw: Bytes::from_static(b"s3cr3t-value") },
+        What::Event(Kind::Note(crate::journal::Note::Text("s3cr3t-value".into()))),
+    ];
+    for what in whats {
+        let mut e = Entry::new(1, Time(0), 0, 1, what);
+        e.wire.headers =
+            vec![("Cookie".into(), "s3cr3t-value".into()), ("X".into(), "a s3cr3t-value b".into())];
+        r.entry(&mut e);
+        let text = written(&e);
+        assert!(!text.contains("s3cr3t") && !text.contains(":\\\"s3"), "{text}");
+        assert!(e.wire.redacted >= 1);
+    }
+}
+
+proptest! {
+    #[test]
+    fn json_stays_json_and_the_secret_is_gone(key in "[a-zA-Z_\\\\u00e9\"]{0,8}", value in "\\PC{0,20}", secret in "[a-zA-Z0-9]{12}") {
+        let text = format!(r#"{{{}:{},"client_secret":{},"l":[{}]}}"#, quote(&key), quote(&value), quote(&secret), quote(&value));
+        let got = line(plain(), &text);
+        prop_assert!(raw::members(&got).is_some(), "{}", got);
+        prop_assert!(!got.contains(&secret) || key.contains(&secret) || value.contains(&secret));
+        prop_assert_eq!(line(plain(), &got), got);
+    }
+
+    #[test]
+    fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        plain().line(&bytes);
+        plain().touches(&bytes);
+    }
+}

@@ -1,0 +1,410 @@
+//! The tap on a stdio server: the agent's child, and the server's parent. Bytes pass both ways unchanged and at
+//! once, each chunk written down before it is passed on; EOF and signals are passed on; the exit status is the
+//! server's.
+//!
+//! Plain threads and blocking reads: nothing here may stand between two pipes for longer than a write takes. The
+//! server stays in the agent's process group. A tap that is killed closes the server's stdin with it; on Linux the
+//! server, started through `redial` itself, also gets SIGTERM then (see [`exec`]).
+
+use super::entry::{Side, What, Wire};
+use super::recorder::{Pieces, Recorder, of_line};
+use super::split::Split;
+use crate::error::{Error, Result};
+use crate::journal::Kind;
+use crate::journal::event::Transport;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+/// The longest line that is kept whole.
+const LINE_LIMIT: usize = 16 << 20;
+/// How long a pipe may stay silent after the server's end: a grandchild may hold it open for ever.
+const DRAIN: Duration = Duration::from_millis(300);
+/// How long a client may leave what the server said last unread.
+const UNREAD: Duration = Duration::from_secs(10);
+/// How long the disk may hold up the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a server may live on when nobody is there any more.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
+/// The only life there is: a new server is a new run.
+const GENERATION: u32 = 1;
+
+/// Runs the command behind the tap until it ends; its exit status, 128+n for a signal.
+///
+/// # Errors
+/// Exit 5 when the command can't be started.
+pub fn run(command: &[String], recorder: &Recorder) -> Result<u8> {
+    let child = start(command).map_err(|e| {
+        let why = format!("{} can't be started: {e}", command.first().map_or("", String::as_str));
+        recorder.event(GENERATION, Kind::Note(crate::journal::Note::Text(why.clone())));
+        recorder.close(LAST_WORDS);
+        Error::endpoint(why)
+    })?;
+    let pid = child.id();
+    let transport = Transport::Stdio { command: command.to_vec(), pid: Some(pid) };
+    recorder.event(GENERATION, Kind::Opened { transport });
+    let status = pass(child, recorder);
+    if let Some(status) = status {
+        recorder.event(GENERATION, Kind::Exit { code: status.code(), signal: status.signal() });
+    }
+    recorder.close(LAST_WORDS);
+    Ok(match status {
+        Some(s) => match (s.code(), s.signal()) {
+            (Some(code), _) => code as u8,
+            (None, Some(signal)) => 128u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+            (None, None) => 1,
+        },
+        None => 1,
+    })
+}
+
+/// Starts the server in this process group, through this program where that lets the kernel end it with us.
+fn start(command: &[String]) -> io::Result<Child> {
+    let Some((program, args)) = command.split_first() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let piped = |mut c: Command| {
+        c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    };
+    if let Ok(me) = std::env::current_exe()
+        && cfg!(target_os = "linux")
+        && is_runnable(program)
+    {
+        let mut c = Command::new(me);
+        c.arg(EXEC).arg(std::process::id().to_string()).args(command);
+        // A program that was replaced while it ran can't start itself again.
+        if let Ok(child) = piped(c) {
+            return Ok(child);
+        }
+    }
+    let mut c = Command::new(program);
+    c.args(args);
+    piped(c)
+}
+
+/// The hidden first argument that makes `redial` become the server.
+pub const EXEC: &str = "__exec";
+
+/// Becomes `command`, after asking the kernel for SIGTERM when the tap dies (prctl(2), PR_SET_PDEATHSIG: it
+/// outlives execve). Returns only when that fails.
+pub fn exec(parent: &str, command: &[String]) -> u8 {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).ok();
+        let alive = rustix::process::getppid().map(|p| p.as_raw_nonzero().get().to_string());
+        if alive.as_deref() != Some(parent) {
+            // The tap died before the kernel was asked.
+            return 143;
+        }
+    }
+    let Some((program, args)) = command.split_first() else { return 127 };
+    let e = Command::new(program).args(args).exec();
+    writeln!(io::stderr(), "redial: {program} can't be started: {e}").ok();
+    127
+}
+
+/// Whether the shell's search would find it: then a failure to start is told before anything is passed on.
+fn is_runnable(program: &str) -> bool {
+    let runs = |p: &std::path::Path| {
+        rustix::fs::access(p, rustix::fs::Access::EXEC_OK).is_ok() && p.is_file()
+    };
+    if program.contains('/') {
+        return runs(std::path::Path::new(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| runs(&dir.join(program)))
+}
+
+/// Passes everything on until the server has ended and its pipes are empty.
+fn pass(mut child: Child, recorder: &Recorder) -> Option<ExitStatus> {
+    let server = Arc::new(Server {
+        pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+        alive: Mutex::new(true),
+        client_gone: AtomicBool::new(false),
+        busy: AtomicU32::new(0),
+        steps: AtomicU64::new(0),
+    });
+    signals(server.clone());
+    let (done, ended) = mpsc::channel();
+    let pump = |side: Side, from: Box<dyn Read + Send>, to: Box<dyn Write + Send>| {
+        let (recorder, done, server) = (recorder.clone(), done.clone(), server.clone());
+        let pump = Pump { side, recorder, server };
+        let spawned = std::thread::Builder::new().name(side.word().into()).spawn(move || {
+            pump.run(from, to);
+            // The end of stdin is nothing to wait for.
+            if side != Side::Sent {
+                done.send(()).ok();
+            }
+            if side == Side::Received {
+                pump.closed();
+            }
+        });
+        spawned.is_ok()
+    };
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut waiting = 0;
+    if let Some(to) = stdin {
+        pump(Side::Sent, Box::new(raw_stdin()), Box::new(to));
+    }
+    if let Some(from) = stdout {
+        waiting += usize::from(pump(Side::Received, Box::new(from), Box::new(raw(io::stdout()))));
+    }
+    if let Some(from) = stderr {
+        waiting += usize::from(pump(Side::Stderr, Box::new(from), Box::new(raw(io::stderr()))));
+    }
+    drop(done);
+    // Seen first, reaped second: in between no signal can hit another process of the same number.
+    if let Some(pid) = server.pid {
+        while let Err(e) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            if e != rustix::io::Errno::INTR {
+                break;
+            }
+        }
+    }
+    *server.alive.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    let status = child.wait().ok();
+    server.drain(waiting, &ended);
+    status
+}
+
+/// Unbuffered: what is read is passed on at once.
+fn raw_stdin() -> impl Read + Send {
+    use std::os::fd::AsFd;
+    io::stdin().as_fd().try_clone_to_owned().map_or_else(
+        |_| Box::new(io::stdin()) as Box<dyn Read + Send>,
+        |fd| Box::new(std::fs::File::from(fd)),
+    )
+}
+
+fn raw(stream: impl Write + Send + std::os::fd::AsFd + 'static) -> Box<dyn Write + Send> {
+    match stream.as_fd().try_clone_to_owned() {
+        Ok(fd) => Box::new(std::fs::File::from(fd)),
+        Err(_) => Box::new(stream),
+    }
+}
+
+struct Server {
+    pid: Option<Pid>,
+    alive: Mutex<bool>,
+    /// The client closed our stdin, or reads no more.
+    client_gone: AtomicBool,
+    /// Pumps of the server's output that have something in hand.
+    busy: AtomicU32,
+    /// Grows with everything they do.
+    steps: AtomicU64,
+}
+
+impl Server {
+    /// Waits until `waiting` pumps have come to an end, as long as one of them gets on.
+    fn drain(&self, waiting: usize, ended: &mpsc::Receiver<()>) {
+        let mut left = waiting;
+        let (mut seen, mut since) = (0, Instant::now());
+        while left > 0 {
+            match ended.recv_timeout(DRAIN / 3) {
+                Ok(()) => left -= 1,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            let steps = self.steps.load(Ordering::SeqCst);
+            if steps != seen {
+                (seen, since) = (steps, Instant::now());
+            }
+            let limit = if self.busy.load(Ordering::SeqCst) > 0 { UNREAD } else { DRAIN };
+            if since.elapsed() > limit {
+                return;
+            }
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (true, Some(pid)) = (*alive, self.pid) {
+            // It may have ended this very moment.
+            kill_process(pid, signal).ok();
+        }
+    }
+}
+
+struct Pump {
+    side: Side,
+    recorder: Recorder,
+    server: Arc<Server>,
+}
+
+impl Pump {
+    fn run(&self, mut from: Box<dyn Read + Send>, to: Box<dyn Write + Send>) {
+        let mut split = Split::new(LINE_LIMIT);
+        let mut pieces = Pieces::default();
+        let mut chunk = vec![0; 64 << 10];
+        let mut to = Some(to);
+        loop {
+            let n = match from.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(NONBLOCKING_PAUSE);
+                    continue;
+                }
+                Err(_) => break,
+            };
+            let bytes = chunk.get(..n).unwrap_or_default();
+            self.working(true);
+            let mut events = Vec::new();
+            let rest = split.feed(bytes, |line| {
+                pieces.line_ended();
+                events.push(of_line(self.side, line));
+            });
+            if !rest.is_empty() {
+                events.push(pieces.piece(self.side, rest, self.recorder.rules()));
+            }
+            self.recorder.put_all(GENERATION, events);
+            if let Some(out) = &mut to
+                && write_all(out, bytes).is_err()
+            {
+                // The other side reads no more: what the writer would have met without us, it meets now. What it
+                // has already said is still taken down.
+                to = None;
+                self.broken();
+                if self.side != Side::Sent {
+                    self.keep_reading(&mut from, &mut split);
+                }
+                break;
+            }
+            self.working(false);
+        }
+        let last = split.finish().map(|line| of_line(self.side, line));
+        let end = (self.side == Side::Sent).then_some(What::StdinClosed);
+        self.recorder
+            .put_all(GENERATION, last.into_iter().chain(end.map(|e| (e, Wire::default()))));
+        drop(to);
+        if self.side == Side::Sent {
+            self.server.client_gone.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn working(&self, now: bool) {
+        if self.side != Side::Sent {
+            let busy = &self.server.busy;
+            if now {
+                busy.fetch_add(1, Ordering::SeqCst)
+            } else {
+                busy.fetch_sub(1, Ordering::SeqCst)
+            };
+            self.server.steps.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The server's stdout has ended. Its exit usually comes with that; only a process that goes on is told of.
+    fn closed(&self) {
+        let until = Instant::now() + DRAIN;
+        while Instant::now() < until {
+            if !self.server.is_alive() {
+                return;
+            }
+            std::thread::sleep(DRAIN / 30);
+        }
+        self.recorder.event(GENERATION, Kind::StdoutClosed);
+    }
+
+    fn broken(&self) {
+        let (whose, what) = match self.side {
+            Side::Sent => ("the server", "stdin"),
+            Side::Received => ("the client", "stdout"),
+            Side::Stderr => ("the client", "stderr"),
+        };
+        let text = format!("{whose} reads its {what} no more");
+        self.recorder.event(GENERATION, Kind::Note(crate::journal::Note::Text(text)));
+    }
+
+    /// What is in the pipe already when nobody reads it any more, without waiting for more than a moment.
+    fn keep_reading(&self, from: &mut Box<dyn Read + Send>, split: &mut Split) {
+        if self.side == Side::Received {
+            // Without a reader the server would get SIGPIPE; without us it would have, already.
+            return;
+        }
+        let mut chunk = vec![0; 64 << 10];
+        while let Ok(n @ 1..) = from.read(&mut chunk) {
+            let mut events = Vec::new();
+            split.feed(chunk.get(..n).unwrap_or_default(), |l| events.push(of_line(self.side, l)));
+            self.recorder.put_all(GENERATION, events);
+        }
+    }
+}
+
+/// Some launchers hand over pipes that don't block.
+const NONBLOCKING_PAUSE: Duration = Duration::from_millis(1);
+
+fn write_all(to: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match to.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => bytes = bytes.get(n..).unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(NONBLOCKING_PAUSE)
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Passes signals on, and ends a server that nobody is there for any more.
+fn signals(server: Arc<Server>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    const PASSED: [(SignalKind, Signal); 6] = [
+        (SignalKind::interrupt(), Signal::INT),
+        (SignalKind::terminate(), Signal::TERM),
+        (SignalKind::hangup(), Signal::HUP),
+        (SignalKind::quit(), Signal::QUIT),
+        (SignalKind::user_defined1(), Signal::USR1),
+        (SignalKind::user_defined2(), Signal::USR2),
+    ];
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return;
+    };
+    let (ready, is_ready) = mpsc::channel();
+    let parent = rustix::process::getppid();
+    let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(async move {
+            let mut all = tokio::task::JoinSet::new();
+            for (kind, signal_number) in PASSED {
+                let Ok(mut stream) = signal(kind) else { continue };
+                let server = server.clone();
+                all.spawn(async move {
+                    while stream.recv().await.is_some() {
+                        server.signal(signal_number);
+                    }
+                });
+            }
+            ready.send(()).ok();
+            all.spawn(async move {
+                loop {
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                    let orphaned = rustix::process::getppid() != parent;
+                    if orphaned && server.client_gone.load(Ordering::SeqCst) {
+                        tokio::time::sleep(ORPHAN_GRACE).await;
+                        server.signal(Signal::TERM);
+                        tokio::time::sleep(ORPHAN_GRACE).await;
+                        server.signal(Signal::KILL);
+                        return;
+                    }
+                }
+            });
+            while all.join_next().await.is_some() {}
+        });
+    });
+    if spawned.is_ok() {
+        // A signal that comes before would end us and not the server.
+        is_ready.recv_timeout(Duration::from_secs(1)).ok();
+    }
+}

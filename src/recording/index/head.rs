@@ -1,0 +1,117 @@
+//! The head of a line as redial itself writes it, read without parsing the rest. Anything else is `None`, and
+//! read the slow way.
+
+use super::KINDS;
+use crate::record::entry::fast_instant;
+use crate::record::summary::Rpc;
+use crate::time::Time;
+
+/// What stands in a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head<'a> {
+    pub at: Time,
+    pub generation: u32,
+    pub kind: u8,
+    pub rpc: u8,
+    pub name: &'a str,
+}
+
+/// The place of a kind's word.
+pub(super) fn kind(word: &str) -> u8 {
+    let i = KINDS.iter().position(|k| *k == word).unwrap_or(KINDS.len() - 1);
+    u8::try_from(i).unwrap_or(u8::MAX)
+}
+
+/// From 1; 0 is none.
+pub(super) fn rpc(r: Rpc) -> u8 {
+    match r {
+        Rpc::Request => 1,
+        Rpc::Notification => 2,
+        Rpc::Result => 3,
+        Rpc::ToolError => 4,
+        Rpc::Error => 5,
+        Rpc::Malformed => 6,
+    }
+}
+
+/// Reads a head. A line without its end is not read: it may be torn anywhere.
+pub(super) fn read(line: &[u8]) -> Option<Head<'_>> {
+    if line.last() != Some(&b'}') {
+        return None;
+    }
+    let mut c = Cursor(line);
+    c.expect(b"{\"seq\":")?;
+    c.number()?;
+    c.expect(b",\"at\":\"")?;
+    let at = fast_instant(c.take(27)?)?;
+    c.expect(b"\",\"mono\":")?;
+    c.number()?;
+    c.expect(b",\"gen\":")?;
+    let generation = u32::try_from(c.number()?).ok()?;
+    c.expect(b",\"kind\":\"")?;
+    let word = c.until_quote()?;
+    let mut head = Head { at, generation, kind: kind(word), rpc: 0, name: "" };
+    while c.expect(b",\"").is_some() {
+        let key = c.until_quote()?;
+        c.expect(b":")?;
+        match key {
+            "exchange" | "id" | "purpose" | "call" if c.0.first() != Some(&b'"') => {
+                c.plain();
+            }
+            "rpc" | "method" | "tool" | "id" | "purpose" => {
+                c.expect(b"\"")?;
+                let value = c.until_quote()?;
+                match key {
+                    "rpc" => head.rpc = rpc(Rpc::from_word(value)?),
+                    // An escape would have to be decoded.
+                    "method" | "tool" if value.contains('\\') => return None,
+                    "method" | "tool" => head.name = value,
+                    _ => {}
+                }
+            }
+            _ => break,
+        }
+    }
+    Some(head)
+}
+
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn expect(&mut self, what: &[u8]) -> Option<()> {
+        self.0 = self.0.strip_prefix(what)?;
+        Some(())
+    }
+    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(head)
+    }
+    fn number(&mut self) -> Option<u64> {
+        let n = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits = self.take(n)?;
+        if n == 0 || n > 19 {
+            return None;
+        }
+        Some(digits.iter().fold(0, |n, d| n * 10 + u64::from(d - b'0')))
+    }
+    /// Up to the quote that ends a string; escapes stay.
+    fn until_quote(&mut self) -> Option<&'a str> {
+        let mut i = 0;
+        loop {
+            match self.0.get(i)? {
+                b'"' => break,
+                b'\\' => i += 2,
+                _ => i += 1,
+            }
+        }
+        let text = std::str::from_utf8(self.take(i)?).ok()?;
+        self.expect(b"\"")?;
+        Some(text)
+    }
+    /// A number or a word.
+    fn plain(&mut self) {
+        let n = self.0.iter().take_while(|b| !matches!(b, b',' | b'}')).count();
+        self.take(n);
+    }
+}

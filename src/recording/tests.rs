@@ -1,0 +1,129 @@
+use super::*;
+use crate::journal::Outcome;
+use crate::record::{Recorder, Rules};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::time::Duration;
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut f = tempfile::NamedTempFile::new().unwrap();
+    f.write_all(text.as_bytes()).unwrap();
+    f
+}
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1","title":"a"}}}"#;
+
+#[test]
+fn the_trace_list_of_a_python_program_opens() {
+    let f = file(
+        r#"[{"tool":"create_basket","arguments":{},"result":{"basket_id":"b-781"}},
+ {"tool":"add_item","arguments":{"basket_id":"b-781","sku":"book-42"}}]"#,
+    );
+    let r = Recording::open(f.path()).unwrap();
+    let calls: Vec<_> = r.session.calls.values().collect();
+    assert_eq!((calls.len(), r.bad_lines().count()), (2, 0));
+    assert_eq!(calls[0].tool, "create_basket");
+    let result = calls[0].settled.as_ref().unwrap().result.as_deref().unwrap();
+    assert_eq!(raw::get_path(result, &["structuredContent", "basket_id"]), Some(r#""b-781""#));
+    // What came back was not kept: nothing is concluded from that.
+    assert!(calls[1].is_pending());
+    assert_eq!(calls[1].args.as_deref(), Some(r#"{"basket_id":"b-781","sku":"book-42"}"#));
+}
+
+#[test]
+fn the_neutral_form_opens_with_its_damage_and_without_its_secrets() {
+    let text = concat!(
+        r#"{"t":1790000000.25,"dir":"proc","event":"start","pid":101,"argv":["server","--token","case-secret-argv-1"],"env":{"CASE_API_KEY":"case-secret-env-2"}}"#,
+        "\n",
+        r#"{"t":1790000000.5,"dir":"out","headers":{"Mcp-Session-Id":"case-secret-sid-4"},"msg":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"case-secret-arg-6","title":"keep me"}}}}"#,
+        "\n",
+        "garbage\r\n",
+        r#"{"t":1790000001,"dir":"err","text":"after"}"#,
+        "\r\n",
+        r#"{"t":1790000001.5,"dir":"proc","event":"exit","pid":101,"code":null,"signal":9}"#,
+        "\n",
+        r#"{"t":1790000002,"dir":"in","msg":{"jsonrpc""#,
+    );
+    let f = file(text);
+    let mut r = Recording::with_entries(f.path()).unwrap();
+    assert_eq!(r.bad_lines().map(|b| b.line).collect::<Vec<_>>(), [3, 6]);
+    let g = r.session.generation().unwrap();
+    assert_eq!(
+        (g.n, g.ended.unwrap().signal, g.stderr.last(1)),
+        (1, Some(9), vec!["after".to_owned()])
+    );
+    let call = r.session.calls.values().next().unwrap();
+    assert_eq!(call.outcome(), Some(Outcome::Unknown));
+    let all: String = r.take_entries().iter().map(crate::record::entry::line).collect();
+    assert!(all.contains("keep me") && !all.contains("case-secret"), "{all}");
+}
+
+#[test]
+fn two_runs_in_one_file_count_on_and_a_torn_line_costs_itself() {
+    let f = file("");
+    let run = |answer: bool| {
+        let out = OpenOptions::new().append(true).open(f.path()).unwrap();
+        let r = Recorder::start(out, Rules::new(Default::default()).unwrap(), Header::default())
+            .unwrap();
+        let transport =
+            crate::journal::event::Transport::Stdio { command: vec!["s".into()], pid: None };
+        r.event(1, crate::journal::Kind::Opened { transport });
+        let purpose = crate::journal::event::Purpose::Asked;
+        r.event(1, crate::journal::Kind::Sent { raw: CALL.into(), exchange: None, purpose });
+        if answer {
+            r.event(
+                1,
+                crate::journal::Kind::Received {
+                    raw: r#"{"id":5,"result":{"content":[]}}"#.into(),
+                    exchange: None,
+                },
+            );
+        }
+        r.event(1, crate::journal::Kind::Exit { code: Some(0), signal: None });
+        assert!(r.close(Duration::from_secs(20)));
+    };
+    run(false);
+    OpenOptions::new()
+        .append(true)
+        .open(f.path())
+        .unwrap()
+        .write_all(b"{\"seq\":9,\"kind\":\"stde\n")
+        .unwrap();
+    run(true);
+    let r = Recording::open(f.path()).unwrap();
+    assert_eq!((r.headers.len(), r.session.generations.len(), r.bad.len()), (2, 2, 1));
+    assert_eq!(r.bad[0].line, 5);
+    let outcomes: Vec<_> = r.session.calls.values().map(|c| (c.generation, c.outcome())).collect();
+    assert_eq!(outcomes, [(1, Some(Outcome::Unknown)), (2, Some(Outcome::Ok))]);
+    let args = r.candidates("r-1", "find_request");
+    assert_eq!(args[0].args, r#"{"request_id":"r-1","title":"a"}"#);
+    assert_eq!(args.len(), 2);
+}
+
+#[test]
+fn following_takes_in_what_is_new_and_only_that() {
+    let f = file("");
+    let out = OpenOptions::new().append(true).open(f.path()).unwrap();
+    let rec =
+        Recorder::start(out, Rules::new(Default::default()).unwrap(), Header::default()).unwrap();
+    let mut r = Recording::with_entries(f.path()).unwrap();
+    r.poll().unwrap();
+    for n in 1..=3u64 {
+        rec.event(1, crate::journal::Kind::Stderr { raw: format!("line {n}").into() });
+        let mut got = 0;
+        while got == 0 {
+            got = r.poll().unwrap();
+        }
+        assert_eq!((got, r.take_entries().len(), r.events), (1, 1, n));
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_said_to_be_none() {
+    let f = file("hello\nworld\n");
+    let e = Recording::open(f.path()).err().unwrap();
+    assert_eq!(e.exit, crate::error::Exit::Ledger);
+    assert!(e.what.contains("line 1"), "{e}");
+    assert!(Recording::open(Path::new("/no/such/file")).is_err());
+    assert_eq!(Recording::open(file("").path()).unwrap().events, 0);
+}

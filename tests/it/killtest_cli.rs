@@ -1,0 +1,172 @@
+//! The kill test: exact points, the opposite, void trials, other servers; and nothing left behind.
+
+use crate::support::cli::{Ran, redial};
+use crate::support::until;
+use redial::json::raw;
+use std::net::TcpListener;
+use std::path::Path;
+
+const EXE: &str = env!("CARGO_BIN_EXE_redial");
+
+fn killtest(more: &[&str]) -> Ran {
+    let mut args = vec!["killtest", "--json"];
+    args.extend(more);
+    redial(&args)
+}
+
+fn number(r: &Ran, key: &str) -> u64 {
+    r.get(&[key]).parse().unwrap_or_else(|_| panic!("{key}: {}", r.all()))
+}
+
+fn numbers(r: &Ran) -> [u64; 5] {
+    ["trials", "void", "exactly_once", "duplicates", "lost"].map(|k| number(r, k))
+}
+
+/// Waits until no process has `needle` in its command line.
+fn nothing_left(needle: &str) {
+    until(&format!("no process of {needle}"), || {
+        let of = |e: std::fs::DirEntry| std::fs::read(e.path().join("cmdline")).ok();
+        let mut lines = std::fs::read_dir("/proc").unwrap().flatten().filter_map(of);
+        let found = lines.any(|l| String::from_utf8_lossy(&l).contains(needle));
+        (!found).then_some(())
+    });
+}
+
+#[test]
+fn each_point_ends_with_one_effect_and_says_what_the_server_found() {
+    for (at, found) in [
+        ("before-claim", "unknown"),
+        ("during-work", "abandoned"),
+        ("before-commit", "abandoned"),
+        ("after-commit", "done"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = dir.path().join("ledger.db");
+        let ledger = ledger.to_str().unwrap();
+        let r = killtest(&["--trials", "6", "--at", at, "--ledger", ledger]);
+        assert_eq!((r.exit, numbers(&r)), (0, [6, 0, 6, 0, 0]), "{at}: {}", r.all());
+        assert_eq!((r.text(&["at"]), r.text(&["tool"])), (at.into(), "create_ticket".into()));
+        let point = raw::items(&r.get(&["points"])).unwrap()[0].to_owned();
+        assert_eq!(raw::get_path(&point, &["found", found]), Some("6"), "{point}");
+        let verify = redial(&["verify", "--ledger", ledger, "--expect-total", "6", "--strict"]);
+        assert_eq!(verify.exit, 0, "{}", verify.all());
+        nothing_left(ledger);
+    }
+}
+
+#[test]
+fn the_same_seed_kills_at_the_same_points() {
+    let points = |seed: &str| killtest(&["--trials", "8", "--seed", seed]).get(&["points"]);
+    assert_eq!(points("7"), points("7"));
+}
+
+#[test]
+fn charge_shows_the_opposite_and_keeps_a_recording_of_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = dir.path().join("kept");
+    let keep = keep.to_str().unwrap();
+    let r =
+        killtest(&["--trials", "4", "--tool", "charge", "--at", "after-commit", "--keep", keep]);
+    assert_eq!((r.exit, numbers(&r)), (1, [4, 0, 0, 4, 0]), "{}", r.all());
+    for f in raw::items(&r.get(&["failures"])).unwrap() {
+        assert_eq!(raw::get(f, "effects"), Some("2"));
+        let recording = raw::get_str(f, "recording").unwrap();
+        let text = std::fs::read_to_string(&recording).unwrap();
+        let kinds: Vec<_> = text.lines().filter_map(|l| raw::get_str(l, "kind")).collect();
+        assert!(text.lines().all(|l| raw::members(l).is_some()));
+        assert_eq!(kinds.iter().filter(|k| *k == "opened").count(), 2, "both lives are in it");
+        assert!(text.contains("\"signal\":9") && text.contains("tools/call"));
+    }
+    let r = killtest(&["--trials", "3", "--tool", "charge", "--at", "before-claim"]);
+    assert_eq!((r.exit, numbers(&r)), (0, [3, 0, 3, 0, 0]), "nothing was done before the kill");
+}
+
+fn served(ledger: &Path, http: Option<u16>) -> String {
+    let http = http.map_or(String::new(), |p| format!(" --http 127.0.0.1:{p}"));
+    format!("{EXE} serve tickets --ledger {} --work-seconds 0.3{http}", ledger.display())
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn another_server_is_killed_at_random_moments_on_stdio_and_over_http() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let ledger = path.to_str().unwrap();
+    let mut args = vec!["--trials", "3", "--seed", "2", "--ledger", ledger, "--"];
+    let command = served(&path, None);
+    args.extend(command.split(' '));
+    let r = killtest(&args);
+    assert_eq!(r.exit, 0, "{}", r.all());
+    assert_eq!((number(&r, "exactly_once") + number(&r, "void"), number(&r, "trials")), (3, 3));
+
+    let port = free_port();
+    let (url, start) = (format!("http://127.0.0.1:{port}/mcp"), served(&path, Some(port)));
+    let r = killtest(&["--trials", "2", "--ledger", ledger, "--http", &url, "--start", &start]);
+    assert_eq!(r.exit, 0, "{}", r.all());
+    assert_eq!(number(&r, "exactly_once") + number(&r, "void"), 2);
+    let verify = redial(&["verify", "--ledger", ledger]);
+    assert!(verify.stdout.contains("exactly once"), "{}", verify.all());
+    nothing_left(ledger);
+}
+
+#[test]
+fn a_launcher_that_is_killed_in_the_servers_place_proves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let ledger = path.to_str().unwrap();
+    // The shell starts the server as its child and is what dies.
+    let script = format!("{}; true", served(&path, None));
+    let r = killtest(&["--trials", "2", "--ledger", ledger, "--", "sh", "-c", &script]);
+    assert_eq!((r.exit, numbers(&r)), (1, [2, 2, 0, 0, 0]), "{}", r.all());
+    assert!(r.get(&["voids"]).contains("launcher"), "{}", r.all());
+    nothing_left(ledger);
+
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let start = format!("sh -c '{}; true'", served(&path, Some(port)));
+    let r = killtest(&["--trials", "2", "--ledger", ledger, "--http", &url, "--start", &start]);
+    assert_eq!((r.exit, numbers(&r)), (1, [2, 2, 0, 0, 0]), "{}", r.all());
+    nothing_left(ledger);
+}
+
+#[test]
+fn what_can_not_be_tested_is_said_before_anything_is_started() {
+    for args in [
+        &["--", "cat"][..],
+        &["--http", "http://127.0.0.1:1/mcp", "--ledger", "x"],
+        &["--start", "cat"],
+        &["--at", "after-commit", "--ledger", "x", "--", "cat"],
+        &["--tool", "nothing"],
+        &["--at", "later"],
+    ] {
+        assert_eq!(killtest(args).exit, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn ended_from_outside_it_leaves_no_server_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let ledger = path.to_str().unwrap();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
+        let mut child = crate::support::cli::command(&[
+            "killtest",
+            "--trials",
+            "1000",
+            "--at",
+            "during-work",
+            "--ledger",
+            ledger,
+        ])
+        .spawn()
+        .unwrap();
+        until("trials", || std::fs::metadata(&path).ok().filter(|m| m.len() > 0));
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        child.wait().unwrap();
+        nothing_left(ledger);
+    }
+}

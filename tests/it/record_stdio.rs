@@ -1,0 +1,414 @@
+//! The tap on stdio with real processes: bytes, ends, signals, kills, disks.
+
+use crate::support::{LIMIT, until};
+use redial::journal::Outcome;
+use redial::record::entry::{Entry, Line, Side, What, decode};
+use redial::recording::Recording;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// `redial record --out FILE -- COMMAND…` with pipes.
+fn tap(out: &Path, more: &[&str], command: &[&str]) -> Child {
+    tap_with(out, more, command, |_| {})
+}
+
+fn tap_with(
+    out: &Path,
+    more: &[&str],
+    command: &[&str],
+    change: impl FnOnce(&mut Command),
+) -> Child {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    c.arg("record").arg("--out").arg(out).args(more).arg("--").args(command);
+    // Nothing of the machine's own state is touched.
+    c.env("XDG_STATE_HOME", out.parent().unwrap().join("state"));
+    c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    change(&mut c);
+    c.spawn().unwrap()
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
+    until("the tap ends", || child.try_wait().unwrap())
+}
+
+fn entries(path: &Path) -> Vec<Entry> {
+    let text = std::fs::read(path).unwrap();
+    text.split(|b| *b == b'\n')
+        .filter(|l| !l.is_empty())
+        .filter_map(|l| match decode(l) {
+            Line::Entry(e) => Some(e),
+            Line::Header(_) => None,
+            other => panic!("{other:?}: {}", String::from_utf8_lossy(l)),
+        })
+        .collect()
+}
+
+/// The bytes of a direction, put together from the recording.
+fn stream(entries: &[Entry], side: Side) -> Vec<u8> {
+    let mut out = Vec::new();
+    for e in
+        entries.iter().filter(|e| e.side() == Some(side) && !matches!(e.what, What::Part { .. }))
+    {
+        if e.wire.bom {
+            out.extend_from_slice(b"\xef\xbb\xbf");
+        }
+        out.extend_from_slice(e.raw().unwrap());
+        out.extend_from_slice(e.wire.end.bytes());
+    }
+    out
+}
+
+fn pids_of(entries: &[Entry]) -> Option<u32> {
+    entries.iter().find_map(|e| match &e.what {
+        What::Event(redial::journal::Kind::Opened {
+            transport: redial::journal::event::Transport::Stdio { pid, .. },
+        }) => *pid,
+        _ => None,
+    })
+}
+
+fn send(pid: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+fn alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|s| !s.trim_start().starts_with(['Z', 'X']) && !s.is_empty())
+}
+
+/// Bytes that look like nothing in particular, the same each time.
+fn noise(len: usize) -> Vec<u8> {
+    let mut x = 0x9e37_79b9_7f4a_7c15u64;
+    (0..len)
+        .map(|_| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            (x >> 24) as u8
+        })
+        .collect()
+}
+
+#[test]
+fn every_byte_passes_and_every_byte_is_in_the_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut data =
+        b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n\n \n".to_vec();
+    data.extend(noise(300_000));
+    data.extend_from_slice("\n日本語\u{1b}[2J\nno end".as_bytes());
+    for size in [1 << 20, 4096, 997] {
+        let out = dir.path().join(format!("{size}.jsonl"));
+        // tee: what comes in goes to stdout and, by another way, to stderr.
+        let mut tap = tap(&out, &[], &["tee", "/dev/stderr"]);
+        let (mut stdin, mut stdout, mut stderr) =
+            (tap.stdin.take().unwrap(), tap.stdout.take().unwrap(), tap.stderr.take().unwrap());
+        let theirs = data.clone();
+        let writer = std::thread::spawn(move || {
+            for chunk in theirs.chunks(size) {
+                stdin.write_all(chunk).unwrap();
+            }
+        });
+        let errors = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            stderr.read_to_end(&mut all).unwrap();
+            all
+        });
+        let mut got = Vec::new();
+        stdout.read_to_end(&mut got).unwrap();
+        writer.join().unwrap();
+        let said = errors.join().unwrap();
+        assert_eq!(wait(&mut tap).code(), Some(0));
+        assert!(
+            got == data && said == data,
+            "{} {} of {} passed",
+            got.len(),
+            said.len(),
+            data.len()
+        );
+        let all = entries(&out);
+        for side in [Side::Sent, Side::Received, Side::Stderr] {
+            assert!(stream(&all, side) == data, "{side:?} at {size}");
+        }
+        let seqs: Vec<u64> = all.iter().map(|e| e.seq).collect();
+        assert!(seqs.windows(2).all(|w| w[1] == w[0] + 1), "no event is lost");
+        let mode = std::fs::metadata(&out).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn the_exit_status_is_the_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    for (script, code, signal, ours) in [
+        ("exit 0", Some(0), None, 0),
+        ("exit 42", Some(42), None, 42),
+        ("kill -9 $$", None, Some(9), 137),
+        ("kill -TERM $$", None, Some(15), 143),
+    ] {
+        let out = dir.path().join("exit.jsonl");
+        std::fs::remove_file(&out).ok();
+        let mut tap = tap(&out, &[], &["sh", "-c", script]);
+        assert_eq!(wait(&mut tap).code(), Some(ours), "{script}");
+        let r = Recording::open(&out).unwrap();
+        let ended = r.session.generation().unwrap().ended.unwrap();
+        assert_eq!((ended.code, ended.signal), (code, signal));
+    }
+    let mut none = tap(&dir.path().join("none.jsonl"), &[], &["/no/such/server"]);
+    assert_eq!(wait(&mut none).code(), Some(5));
+    let mut nowhere = tap(Path::new("/no/such/folder/x.jsonl"), &[], &["true"]);
+    assert_eq!(wait(&mut nowhere).code(), Some(2));
+}
+
+#[test]
+fn eof_and_signals_are_passed_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("eof.jsonl");
+    let mut tap1 = tap(&out, &[], &["sh", "-c", "cat >/dev/null; echo bye; exit 3"]);
+    drop(tap1.stdin.take());
+    assert_eq!(wait(&mut tap1).code(), Some(3));
+    assert!(entries(&out).iter().any(|e| e.what == What::StdinClosed));
+    for (signal, word) in [("-INT", "int"), ("-TERM", "term"), ("-HUP", "hup"), ("-USR1", "usr1")] {
+        let out = dir.path().join(format!("{word}.jsonl"));
+        let script = "for s in INT TERM HUP USR1; do trap \"echo got $s; exit 9\" $s; done; echo up; while :; do sleep 0.05; done";
+        let mut tap = tap(&out, &[], &["sh", "-c", script]);
+        until("the server is up", || {
+            let text = std::fs::read_to_string(&out).ok()?;
+            text.contains("\"text\":\"up\"").then_some(())
+        });
+        send(tap.id(), signal);
+        assert_eq!(wait(&mut tap).code(), Some(9), "{signal}");
+        let mut said = String::new();
+        tap.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said.to_lowercase(), format!("up\ngot {word}\n"));
+    }
+}
+
+#[test]
+fn the_server_stays_in_the_agents_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("g.jsonl");
+    let mut tap = tap(&out, &[], &["cat"]);
+    let pid = until("the server is there", || {
+        out.exists().then(|| pids_of(&entries_lossy(&out))).flatten()
+    });
+    let group = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit(')').next().unwrap().split_whitespace().nth(2).unwrap().to_owned()
+    };
+    assert_eq!(group(pid), group(tap.id()));
+    assert_eq!(group(pid), group(std::process::id()));
+    drop(tap.stdin.take());
+    wait(&mut tap);
+}
+
+/// While it is written the last line may be half there.
+fn entries_lossy(path: &Path) -> Vec<Entry> {
+    let text = std::fs::read(path).unwrap_or_default();
+    text.split(|b| *b == b'\n')
+        .filter_map(|l| match decode(l) {
+            Line::Entry(e) => Some(e),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_killed_tap_leaves_a_readable_file_and_no_server() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..6u32 {
+        let out = dir.path().join(format!("kill{n}.jsonl"));
+        // A server that ignores the end of its stdin, and talks all the time.
+        let script = "trap '' HUP; i=0; while :; do i=$((i+1)); echo '{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"i\":'$i'}}'; done";
+        let mut tap = tap(&out, &[], &["sh", "-c", script]);
+        let mut stdout = tap.stdout.take().unwrap();
+        let mut passed = Vec::new();
+        let mut buf = vec![0; 1 + 3000 * n as usize];
+        while passed.len() < 20_000 * (n as usize + 1) {
+            let got = stdout.read(&mut buf).unwrap();
+            passed.extend_from_slice(&buf[..got]);
+        }
+        let server = pids_of(&entries_lossy(&out)).unwrap();
+        tap.kill().unwrap();
+        assert_eq!(wait(&mut tap).signal(), Some(9));
+        stdout.read_to_end(&mut passed).unwrap();
+        until("the server is gone", || (!alive(server)).then_some(()));
+        let r = Recording::open(&out).unwrap();
+        assert_eq!(r.bad.len(), 0, "{:?}", r.bad);
+        // Written down before it is passed on: what the client has is in the file, but for the line being written.
+        let recorded = entries_lossy(&out)
+            .iter()
+            .filter(|e| e.side() == Some(Side::Received) && !matches!(e.what, What::Part { .. }))
+            .count();
+        let whole = passed.iter().filter(|b| **b == b'\n').count();
+        assert!(recorded + 1 >= whole, "{recorded} recorded, {whole} passed");
+    }
+}
+
+#[test]
+fn a_killed_server_ends_the_tap_with_its_signal_and_the_call_is_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("killed.jsonl");
+    let mut tap = tap(&out, &[], &["cat"]);
+    // cat answers nothing: its echo is the request itself.
+    let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1"}}}"#;
+    let mut stdin = tap.stdin.take().unwrap();
+    writeln!(stdin, "{call}").unwrap();
+    let server = until("the call is down", || {
+        let all = entries_lossy(&out);
+        let both = all.iter().filter(|e| e.raw().is_some_and(|r| r == call)).count() == 2;
+        both.then(|| pids_of(&all)).flatten()
+    });
+    send(server, "-KILL");
+    // The client still holds stdin open: the tap ends all the same.
+    assert_eq!(wait(&mut tap).code(), Some(137));
+    drop(stdin);
+    let r = Recording::open(&out).unwrap();
+    let c = r.session.calls.values().next().unwrap();
+    assert_eq!((c.outcome(), c.request_id.as_deref()), (Some(Outcome::Unknown), Some("r-1")));
+    assert!(c.settled.as_ref().unwrap().why.contains("SIGKILL"), "{:?}", c.settled);
+}
+
+#[test]
+fn a_client_that_is_gone_ends_the_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("gone.jsonl");
+    // Ends on the end of its stdin; and one that writes to nobody.
+    for script in ["cat", "yes '{}'"] {
+        std::fs::remove_file(&out).ok();
+        let mut tap = tap(&out, &[], &["sh", "-c", script]);
+        let server = until("the server is there", || pids_of(&entries_lossy(&out)));
+        drop((tap.stdin.take(), tap.stdout.take(), tap.stderr.take()));
+        wait(&mut tap);
+        until("the server is gone", || (!alive(server)).then_some(()));
+    }
+}
+
+#[test]
+fn a_full_disk_costs_lines_and_never_traffic() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = PathBuf::from("/dev/full");
+    if !out.exists() {
+        return;
+    }
+    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    c.args(["record", "--out", "/dev/full", "--", "cat"]).env("XDG_STATE_HOME", dir.path());
+    let mut tap = c.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let data = noise(500_000);
+    let mut stdin = tap.stdin.take().unwrap();
+    let theirs = data.clone();
+    let writer = std::thread::spawn(move || stdin.write_all(&theirs).unwrap());
+    let mut got = Vec::new();
+    tap.stdout.take().unwrap().read_to_end(&mut got).unwrap();
+    writer.join().unwrap();
+    assert_eq!(wait(&mut tap).code(), Some(0));
+    assert!(got == data);
+}
+
+#[test]
+fn a_reader_that_never_reads_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    // Opened for reading, and never read: the pipe is full after 64 KiB.
+    let mut tap = tap(&fifo, &[], &["cat"]);
+    let data = noise(400_000);
+    let (mut stdin, theirs) = (tap.stdin.take().unwrap(), data.clone());
+    let writer = std::thread::spawn(move || stdin.write_all(&theirs).unwrap());
+    let mut got = Vec::new();
+    let began = std::time::Instant::now();
+    tap.stdout.take().unwrap().read_to_end(&mut got).unwrap();
+    writer.join().unwrap();
+    assert!(got == data);
+    assert_eq!(wait(&mut tap).code(), Some(0));
+    assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+}
+
+#[test]
+fn secrets_are_in_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("s.jsonl");
+    let secret = |n: u32| format!("s3cr3t-value-number-{n}");
+    let echo = format!(
+        "echo 'started with API_KEY={}' >&2; echo \"env $MY_SERVICE_TOKEN\" >&2; cat",
+        secret(1)
+    );
+    let more = [
+        "--redact-key",
+        "card",
+        "--redact-path",
+        "params.arguments.inner.pin",
+        "--redact-pattern",
+        r"CUST-(\S+?)\b",
+    ];
+    let mut tap = tap_with(&out, &more, &["sh", "-c", &echo, "x", "--password", &secret(2)], |c| {
+        c.env("MY_SERVICE_TOKEN", secret(3));
+    });
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"password":"{}","card":"{}","inner":{{"pin":"{}"}},"note":"CUST-{} Bearer {} keep me","request_id":"r-1"}}}}}}"#,
+        secret(4),
+        secret(5),
+        secret(6),
+        "s3cr3t",
+        secret(7)
+    );
+    let mut stdin = tap.stdin.take().unwrap();
+    // In pieces, so that parts of lines are written down as well.
+    for chunk in call.as_bytes().chunks(7) {
+        stdin.write_all(chunk).unwrap();
+        stdin.flush().unwrap();
+    }
+    stdin.write_all(b"\n").unwrap();
+    drop(stdin);
+    let mut passed = String::new();
+    tap.stdout.take().unwrap().read_to_string(&mut passed).unwrap();
+    assert_eq!(passed.trim_end(), call, "the traffic itself is untouched");
+    wait(&mut tap);
+    let mut files = 0;
+    for file in walk(dir.path()) {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        files += 1;
+        assert!(!text.contains("s3cr3t"), "{file:?}: {text}");
+    }
+    assert!(files >= 2);
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.contains("keep me") && text.contains("r-1") && text.contains("replaced on write"));
+}
+
+fn walk(dir: &Path) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for e in std::fs::read_dir(dir).unwrap().flatten() {
+        if e.path().is_dir() { out.extend(walk(&e.path())) } else { out.push(e.path()) }
+    }
+    out
+}
+
+#[test]
+fn a_folder_gets_one_file_a_run_and_latest_is_the_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("runs/");
+    std::fs::create_dir(&out).unwrap();
+    for _ in 0..3 {
+        let mut t = tap(&out, &["--keep", "2"], &["sh", "-c", "echo '{}'; exit 0"]);
+        assert_eq!(wait(&mut t).code(), Some(0));
+    }
+    let names: Vec<_> = std::fs::read_dir(&out)
+        .unwrap()
+        .flatten()
+        .map(|e| e.file_name().into_string().unwrap())
+        .filter(|n| n.ends_with(".jsonl"))
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    let shown = c
+        .args(["show", "latest", "--json"])
+        .env("XDG_STATE_HOME", dir.path().join("state"))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(names.iter().any(|n| shown.contains(n)), "{shown}");
+}

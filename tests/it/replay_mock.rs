@@ -1,0 +1,260 @@
+//! show, replay, mock and reissue on recordings of the built-in server, made by the tap.
+
+use crate::support::cli::{command, redial};
+use crate::support::until;
+use redial::json::raw;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_redial");
+
+/// A session through the tap with the built-in ticket server: two tickets, one look-up, one mistake.
+fn recorded(dir: &Path) -> PathBuf {
+    let out = dir.join("r.jsonl");
+    let ledger = dir.join("then.db");
+    let mut tap = Command::new(PROGRAM)
+        .args(["record", "--out"])
+        .arg(&out)
+        .args(["--", PROGRAM, "serve", "tickets", "--ledger"])
+        .arg(&ledger)
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = tap.stdin.take().unwrap();
+    let mut stdout = BufReader::new(tap.stdout.take().unwrap());
+    let mut ask = |text: &str, answered: bool| {
+        writeln!(stdin, "{text}").unwrap();
+        let mut line = String::new();
+        if answered {
+            stdout.read_line(&mut line).unwrap();
+        }
+        line
+    };
+    ask(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        true,
+    );
+    ask(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, false);
+    ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#, true);
+    for (id, tool, args) in [
+        (2, "create_ticket", r#"{"request_id":"r-1","title":"障害","body":"b"}"#),
+        (3, "create_ticket", r#"{"request_id":"r-2","title":"two","body":"b"}"#),
+        (4, "find_request", r#"{"request_id":"r-2"}"#),
+        (5, "create_ticket", r#"{"request_id":"r-3"}"#),
+    ] {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{args},"_meta":{{"progressToken":{id}}}}}}}"#
+        );
+        assert!(ask(&text, true).contains("result"));
+    }
+    drop(stdin);
+    assert!(until("the tap ends", || tap.try_wait().unwrap()).success());
+    out
+}
+
+fn text(p: &Path) -> &str {
+    p.to_str().unwrap()
+}
+
+#[test]
+fn show_filters_and_counts_and_marks_mistakes() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = recorded(dir.path());
+    let all = redial(&["show", text(&out), "--json"]);
+    assert_eq!(all.exit, 0, "{}", all.all());
+    assert_eq!(all.text(&["schema"]), "redial/show@1");
+    assert_eq!(raw::items(&all.get(&["calls"])).unwrap().len(), 4);
+    let some = redial(&["show", text(&out), "tool:create_ticket", "outcome:tool_error", "--json"]);
+    let frames = some.get(&["frames"]);
+    // The call, and its answer.
+    assert_eq!(raw::items(&frames).unwrap().len(), 2, "{frames}");
+    let plain = redial(&["show", text(&out), "req:r-2", "kind:sent"]);
+    assert!(
+        plain.stdout.contains("2 of ") && plain.stdout.contains("create_ticket"),
+        "{}",
+        plain.all()
+    );
+    let calls = redial(&["show", text(&out), "--calls"]);
+    assert!(
+        calls.stdout.contains("4 of 4") && calls.stdout.contains("tool error"),
+        "{}",
+        calls.all()
+    );
+    let wrong = redial(&["show", text(&out), "tol:x"]);
+    assert_eq!(wrong.exit, 2);
+    assert!(wrong.stderr.contains("^^^^ no such field (did you mean tool:"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_mock_replayed_against_itself_differs_in_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = recorded(dir.path());
+    let r = redial(&[
+        "replay",
+        text(&out),
+        "--confirm-tool",
+        "create_ticket",
+        "--json",
+        "--era",
+        "legacy",
+        "--",
+        PROGRAM,
+        "mock",
+        text(&out),
+    ]);
+    assert_eq!(r.exit, 0, "{}", r.all());
+    assert_eq!(r.text(&["schema"]), "redial/replay@1");
+    let counts = r.get(&["counts"]);
+    assert_eq!(raw::get(&counts, "differs"), None, "{counts}");
+    assert_eq!(raw::get(&counts, "now_an_error"), None, "{}", r.stdout);
+    assert!(raw::get(&counts, "same").is_some_and(|n| n.parse::<u32>().unwrap() >= 4), "{counts}");
+}
+
+#[test]
+fn the_gate_holds_in_a_replay_and_reads_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = recorded(dir.path());
+    let now = dir.path().join("now.db");
+    let server = [PROGRAM, "serve", "tickets", "--ledger", text(&now)];
+    let run = |more: &[&str]| {
+        let mut args = vec!["replay", text(&out), "--json"];
+        // A ticket's number is random; all else must be as it was.
+        args.extend([
+            "--ignore",
+            "structuredContent.ticket_id",
+            "--ignore",
+            "content.0.text.ticket_id",
+        ]);
+        args.extend(more);
+        args.extend(["--ledger", text(&now), "--"]);
+        args.extend(server);
+        redial(&args)
+    };
+    std::fs::File::create(&now).unwrap();
+    std::fs::remove_file(&now).unwrap();
+    // A ledger to read, made by the server itself.
+    redial(&["tools", "--json", "--", PROGRAM, "serve", "tickets", "--ledger", text(&now)]);
+    let dry = run(&["--dry-run"]);
+    assert_eq!(dry.exit, 0, "{}", dry.all());
+    assert!(dry.stdout.contains("the handshake is made anew"));
+    let none = run(&[]);
+    let step = |r: &crate::support::cli::Ran, id: &str, tool: &str| {
+        let steps = r.get(&["steps"]);
+        let found = raw::items(&steps).unwrap().into_iter().find(|s| {
+            raw::get_str(s, "request_id").as_deref() == Some(id)
+                && raw::get_str(s, "tool").as_deref() == Some(tool)
+        });
+        found.map(|s| (raw::get_str(s, "result").unwrap(), raw::get_str(s, "gate"))).unwrap()
+    };
+    assert_eq!(step(&none, "r-1", "create_ticket").0, "skipped", "{}", none.stdout);
+    // It reads, so it passed; and the answer differs: nothing was made here.
+    assert_eq!(step(&none, "r-2", "find_request").0, "differs");
+    assert_eq!(none.exit, 1);
+    let count = || {
+        let db = rusqlite::Connection::open(&now).unwrap();
+        db.query_row("SELECT count(*) FROM tickets", [], |r| r.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(count(), 0);
+    let one = run(&["--confirm", "r-1"]);
+    assert_eq!(step(&one, "r-1", "create_ticket").0, "same", "{}", one.stdout);
+    assert_eq!(step(&one, "r-2", "create_ticket").0, "skipped");
+    assert_eq!(count(), 1);
+    // A rehearsal: fresh keys, and the mapping is told.
+    let fresh = run(&["--confirm", "r-1", "--new-keys"]);
+    let keys = fresh.get(&["new_keys"]);
+    let new = raw::get_str(&keys, "r-1").unwrap();
+    assert_ne!(new, "r-1");
+    assert_eq!(count(), 2);
+    let db = rusqlite::Connection::open(&now).unwrap();
+    let known: i64 = db
+        .query_row("SELECT count(*) FROM requests WHERE request_id = ?1", [&new], |r| r.get(0))
+        .unwrap();
+    assert_eq!(known, 1);
+}
+
+#[test]
+fn a_mock_answers_over_http_and_its_misses_are_loud() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = recorded(dir.path());
+    let mut mock = command(&["mock", text(&out), "--listen", "127.0.0.1:0"]).spawn().unwrap();
+    let mut stderr = BufReader::new(mock.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("listening on ") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    let url = said.split_once("listening on ").unwrap().1.trim().to_owned();
+    let args = r#"{"request_id":"r-1","title":"障害","body":"b"}"#;
+    let hit = redial(&["call", "create_ticket", "--args", args, "--json", "--http", &url]);
+    assert_eq!((hit.exit, hit.text(&["outcome"]).as_str()), (0, "ok"), "{}", hit.all());
+    let miss = redial(&[
+        "call",
+        "create_ticket",
+        "--args",
+        r#"{"request_id":"r-9","title":"x","body":"b"}"#,
+        "--json",
+        "--http",
+        &url,
+    ]);
+    assert_eq!(miss.text(&["outcome"]), "rpc_error");
+    assert!(
+        miss.stdout.contains("not in the recording") && miss.stdout.contains("nearest"),
+        "{}",
+        miss.stdout
+    );
+    // Made once then: a second time is not in the recording.
+    let again = redial(&["call", "create_ticket", "--args", args, "--json", "--http", &url]);
+    assert!(again.stdout.contains("2nd time"), "{}", again.stdout);
+    mock.kill().unwrap();
+    mock.wait().unwrap();
+}
+
+#[test]
+fn a_lost_call_is_repeated_with_the_recordings_own_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = recorded(dir.path());
+    let now = dir.path().join("then.db");
+    let server = ["--", PROGRAM, "serve", "tickets", "--ledger", text(&now)];
+    let mut args = vec![
+        "reissue",
+        "r-1",
+        "--recording",
+        text(&out),
+        "--ledger",
+        text(&now),
+        "--confirm",
+        "r-1",
+        "--json",
+    ];
+    args.extend(server);
+    let r = redial(&args);
+    assert_eq!(r.exit, 0, "{}", r.all());
+    assert_eq!(
+        (r.get(&["hash_matches"]).as_str(), r.get(&["replayed"]).as_str()),
+        ("true", "true")
+    );
+    assert!(r.text(&["args_source"]).contains("from the recording"));
+    assert_eq!(r.get(&["effects_total_after"]), "2");
+    let mut args = vec!["reissue", "r-77", "--recording", text(&out), "--json"];
+    args.extend(server);
+    let none = redial(&args);
+    assert_eq!(none.exit, 2, "{}", none.all());
+}
+
+#[test]
+fn an_older_file_is_cleaned_on_its_way_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = dir.path().join("old.jsonl");
+    let line = r#"{"seq":1,"at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1,"kind":"sent","text":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{\"password\":\"s3cr3t\",\"keep\":\"me\"}}"}"#;
+    std::fs::write(&old, format!("{line}\n{{torn\n")).unwrap();
+    let r = redial(&["show", text(&old), "--redact"]);
+    assert_eq!(r.exit, 0);
+    assert!(!r.all().contains("s3cr3t") && r.stdout.contains("keep"), "{}", r.all());
+    assert!(r.stderr.contains("line 2 is left out"), "{}", r.stderr);
+    let again = dir.path().join("new.jsonl");
+    std::fs::write(&again, &r.stdout).unwrap();
+    assert_eq!(redial(&["show", text(&again), "--json"]).get(&["events"]), "1");
+}

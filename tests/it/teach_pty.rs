@@ -1,0 +1,155 @@
+//! Lessons on a real terminal, driven by keys: the steps happen on real processes, the answer is checked.
+
+use crate::support::pty::Pty;
+use std::path::Path;
+
+struct School {
+    pty: Pty,
+    state: tempfile::TempDir,
+}
+
+fn school(args: &[&str], state: tempfile::TempDir, size: (u16, u16)) -> School {
+    let mut all = vec!["teach"];
+    all.extend(args);
+    let env = [("XDG_STATE_HOME", state.path().to_str().unwrap())];
+    let pty = Pty::start(Path::new(env!("CARGO_BIN_EXE_redial")), &all, &env, size);
+    School { pty, state }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+impl School {
+    /// Waits for the step's words, then presses its key.
+    fn press_at(&mut self, words: &str, key: &str) {
+        self.pty.wait_for(words);
+        self.pty.send(key);
+    }
+}
+
+#[test]
+fn a_lost_answer_makes_two_charges_and_the_wrong_guess_is_told() {
+    let mut s = school(&["lost-answer"], folder(), (80, 24));
+    s.press_at("First start the server", "o");
+    s.press_at("[d] send, and drop the answer", "x");
+    s.press_at("That key does nothing now. Press d.", "d");
+    s.press_at("How many charges will there be?", "1");
+    s.press_at("[n]", "n");
+    s.pty.wait_for("You said 1. There are 2 charges. Not what you expected.");
+    s.pty.wait_for("Take home: No answer does not mean not done.");
+    s.pty.wait_for("charges made: 2");
+    s.pty.send("\x1b");
+    s.pty.wait_for("✓ 1");
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+    // Remembered.
+    let mut again = school(&[], s.state, (80, 24));
+    again.pty.wait_for("✓ 1");
+    again.pty.send("q");
+    assert_eq!(again.pty.ended(), 0);
+}
+
+#[test]
+fn killed_in_the_work_it_is_looked_up_and_finished_once() {
+    let mut s = school(&["kill-in-work"], folder(), (80, 24));
+    s.press_at("First start the server", "o");
+    s.press_at("[s] send", "s");
+    s.press_at("lesson-1: running", "k");
+    s.press_at("[r] restart", "r");
+    s.press_at("[f] find_request", "f");
+    s.pty.wait_for("find_request says: abandoned");
+    s.press_at("How many tickets will there be?", "1");
+    s.press_at("[a]", "a");
+    s.pty.wait_for("You said 1. There is 1 ticket. You were right.");
+    s.pty.wait_for("exactly once: 1 request, 1 effect");
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+}
+
+#[test]
+fn over_http_the_session_is_not_all_that_can_be_lost() {
+    let mut s = school(&["only-sessions"], folder(), (80, 24));
+    s.press_at("First start the server", "o");
+    s.press_at("[s] send", "s");
+    s.press_at("[d] send, and drop the answer", "d");
+    s.press_at("The session still lives.", "2");
+    s.press_at("[n]", "n");
+    s.pty.wait_for("There are 2 charges. You were right.");
+    s.pty.send("\r");
+    s.pty.wait_for("7 of 8");
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+}
+
+/// What each remaining lesson is driven with: step words and keys, and the truth.
+#[test]
+fn the_other_lessons_end_with_what_they_say() {
+    let scripts: [(&str, &[(&str, &str)], &str); 4] = [
+        (
+            "same-key",
+            &[("First start", "o"), ("[d]", "d"), ("How many tickets", "1"), ("[a]", "a")],
+            "There is 1 ticket. You were right.",
+        ),
+        (
+            "new-key",
+            &[("First start", "o"), ("[d]", "d"), ("How many tickets", "1"), ("[n]", "n")],
+            "There are 2 tickets. Not what",
+        ),
+        (
+            "kill-after-commit",
+            &[
+                ("First start", "o"),
+                ("[s]", "s"),
+                ("[r]", "r"),
+                ("How many charges", "2"),
+                ("[n]", "n"),
+            ],
+            "There are 2 charges. You were right.",
+        ),
+        (
+            "give-up",
+            &[
+                ("First start", "o"),
+                ("[s]", "s"),
+                ("[c]", "c"),
+                ("How many tickets", "1"),
+                ("[a]", "a"),
+            ],
+            "There is 1 ticket. You were right.",
+        ),
+    ];
+    for (lesson, steps, truth) in scripts {
+        let mut s = school(&[lesson], folder(), (80, 24));
+        for (words, key) in steps {
+            s.press_at(words, key);
+        }
+        s.pty.wait_for(truth);
+        s.pty.send("q");
+        assert_eq!(s.pty.ended(), 0, "{lesson}");
+    }
+}
+
+#[test]
+fn the_free_lesson_takes_its_keys_and_a_small_terminal_is_told() {
+    let mut s = school(&["free"], folder(), (100, 30));
+    s.pty.wait_for("process: alive");
+    s.pty.send("s");
+    s.pty.wait_for("lesson-1: running");
+    s.pty.send("k");
+    s.pty.wait_for("process: dead");
+    s.pty.send("r");
+    s.pty.wait_for("process: alive");
+    s.pty.send("n");
+    s.pty.wait_for("lesson-2");
+    s.pty.send("a");
+    s.pty.wait_for("replayed");
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+
+    let mut s = school(&[], folder(), (40, 10));
+    s.pty.wait_for("too small");
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+    assert_eq!(crate::support::cli::redial(&["teach"]).exit, 2, "no terminal");
+}
