@@ -79,6 +79,14 @@ pub struct ServerConfig {
     pub start_seconds: f64,
 }
 
+impl ServerConfig {
+    /// The call limit, where one was configured: the entry of a named server may hold another.
+    pub fn call_limit(&self) -> Option<f64> {
+        let own = ServerConfig::default().call_seconds;
+        Some(self.call_seconds).filter(|s| *s != own)
+    }
+}
+
 /// `[hints.TOOL]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -2,8 +2,8 @@
 //! A flag or command is absent until it does something.
 
 use super::recorded::{MockArgs, RecordArgs, ReplayArgs, ShowArgs};
-use crate::client::{Endpoint, Era};
-use crate::error::{Error, Result};
+use crate::client::Answerer;
+use crate::endpoints::Named;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -39,6 +39,8 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Make one call and report its outcome
     Call(CallArgs),
+    /// Make many calls over one connection, through every break
+    Batch(BatchArgs),
     /// Count requests and effects: did each happen exactly once?
     Verify(VerifyArgs),
     /// Kill a server in the middle of its work, many times, and count effects
@@ -64,20 +66,26 @@ pub enum Command {
 #[command(next_help_heading = "Endpoint")]
 pub struct EndpointArgs {
     /// A Streamable HTTP URL, e.g. http://127.0.0.1:8000/mcp
-    #[arg(long, value_name = "URL", conflicts_with = "endpoint_command")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["endpoint_command", "server"])]
     pub http: Option<String>,
     /// A header for every request, "Name: value" (repeatable)
     #[arg(long, value_name = "K:V", requires = "http")]
     pub header: Vec<String>,
-    /// Protocol era: ask the server, 2026-07-28 only, or initialize first
-    #[arg(long, value_enum, default_value = "auto")]
-    pub era: EraArg,
+    /// A server of the .mcp.json here or in a folder above, by its name
+    #[arg(long, value_name = "NAME", conflicts_with = "endpoint_command")]
+    pub server: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first [default: auto, or what .mcp.json says]
+    #[arg(long, value_enum)]
+    pub era: Option<EraArg>,
     /// How long the server may take to become ready, in seconds
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub start_timeout: f64,
     /// A server to start on stdio, after `--`
     #[arg(last = true, value_name = "COMMAND", id = "endpoint_command")]
     pub endpoint_command: Vec<String>,
+    /// What --server found, once it was looked for.
+    #[arg(skip)]
+    pub(super) named: std::sync::OnceLock<Named>,
 }
 
 /// See [`Era`].
@@ -90,75 +98,6 @@ pub enum EraArg {
     Modern,
     /// initialize first
     Legacy,
-}
-
-impl EndpointArgs {
-    /// The endpoint, if one was named.
-    ///
-    /// # Errors
-    /// Exit 2 when the URL isn't one, or a header isn't `Name: value`.
-    pub fn endpoint(&self) -> Result<Option<Endpoint>> {
-        if let Some(url) = &self.http {
-            check_url(url)?;
-            let headers = self.header.iter().map(|h| header(h)).collect::<Result<_>>()?;
-            return Ok(Some(Endpoint::Http { url: url.clone(), headers }));
-        }
-        if self.endpoint_command.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Endpoint::Stdio {
-            command: self.endpoint_command.clone(),
-            env: Vec::new(),
-            cwd: None,
-        }))
-    }
-
-    /// The endpoint, which must be there.
-    ///
-    /// # Errors
-    /// Exit 2 when none was named.
-    pub fn required(&self) -> Result<Endpoint> {
-        self.endpoint()?.ok_or_else(|| {
-            Error::usage("no endpoint was named")
-                .hint("give --http URL, or a server to start: -- COMMAND ARGS…")
-        })
-    }
-
-    /// The era asked for.
-    pub fn era(&self) -> Era {
-        match self.era {
-            EraArg::Auto => Era::Auto,
-            EraArg::Modern => Era::Modern,
-            EraArg::Legacy => Era::Legacy,
-        }
-    }
-}
-
-fn check_url(url: &str) -> Result<()> {
-    let rest = ["http://", "https://"].iter().find_map(|s| {
-        url.get(..s.len()).filter(|head| head.eq_ignore_ascii_case(s)).map(|_| &url[s.len()..])
-    });
-    let host = rest.is_some_and(|r| r.starts_with(|c: char| !"/?#:".contains(c)));
-    if host && reqwest::Url::parse(url).is_ok() {
-        return Ok(());
-    }
-    Err(Error::usage(format!("--http {url:?} is no URL; nothing was sent"))
-        .hint("it looks like http://127.0.0.1:8000/mcp"))
-}
-
-/// A header line as two parts. A malformed one is not repeated in the error: it may hold a secret.
-fn header(text: &str) -> Result<(String, String)> {
-    // RFC 9110, section 5.1 and 5.5: a name is a token, a value holds no control characters but a tab.
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    let value_ok = |v: &str| v.chars().all(|c| c == '\t' || !c.is_control());
-    let blank = [' ', '\t'];
-    match text.split_once(':').map(|(k, v)| (k.trim_matches(blank), v.trim_matches(blank))) {
-        Some((k, v)) if !k.is_empty() && k.chars().all(token) && value_ok(v) => {
-            Ok((k.to_owned(), v.to_owned()))
-        }
-        _ => Err(Error::usage("a --header is not of the form \"Name: value\"; nothing was sent")
-            .hint("for example: --header 'Authorization: Bearer …'")),
-    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -201,6 +140,31 @@ pub struct ReadOnly {
     /// Stop every call but those of tools that say they change nothing
     #[arg(long, env = "REDIAL_READ_ONLY", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub read_only: bool,
+}
+
+/// `--elicit`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct ElicitArg {
+    /// When the server asks for input: accept its own defaults [default: it is not offered, so it can't ask]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub elicit: Option<Elicit>,
+}
+
+/// How questions of the server are answered where nobody can be asked.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Elicit {
+    /// The defaults of the form; declined where a required value has none
+    AcceptDefaults,
+}
+
+impl ElicitArg {
+    /// Who answers.
+    pub fn answerer(&self) -> Answerer {
+        match self.elicit {
+            Some(Elicit::AcceptDefaults) => Answerer::AcceptDefaults,
+            None => Answerer::Decline,
+        }
+    }
 }
 
 /// `redial attach`.
@@ -305,15 +269,17 @@ pub struct ReissueArgs {
     /// Send it: the request_id again, where nobody can be asked
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
-    /// Seconds until the call counts as unknown
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
-    pub timeout: f64,
+    /// Seconds until the call counts as unknown [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]
     pub lookup: String,
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
     #[command(flatten)]
     pub read_only: ReadOnly,
     #[command(flatten)]
@@ -324,8 +290,17 @@ pub struct ReissueArgs {
 
 /// `redial tools`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  redial tools --http http://127.0.0.1:8000/mcp")]
+#[command(
+    after_help = "Classes, by the server's own hints: changes nothing (read-only) · repeatable (idempotent) · unprotected (nothing is said to
+stop a second run). A hint is the server's word and no proof.
+
+Example:
+  redial tools --http http://127.0.0.1:8000/mcp"
+)]
 pub struct ToolsArgs {
+    /// The server's look-up tool
+    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    pub lookup: String,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -352,15 +327,62 @@ pub struct CallArgs {
     /// Its arguments, a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub args: String,
-    /// Seconds until the call counts as unknown
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
-    pub timeout: f64,
+    /// Seconds until the call counts as unknown [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
     /// Send it although the ledger has this request_id: the request_id again
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+}
+
+/// `redial batch`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The input is JSON Lines, one call each: {\"tool\":\"T\",\"args\":{…},\"timeout_s\":S}, or a pause: {\"wait_s\":S}. What stands
+there is sent over one connection, each line once, whatever breaks: what was in flight is unknown, and nothing is sent
+again. HTTP connects again, and the next line waits for it as long as --start-timeout; what comes after the end of a
+server on stdio is not sent, unless --respawn. With --ledger, a request_id that the ledger already has makes a line a
+repeat, which wants its --confirm. A bad line is told by its number, and the rest still runs.
+
+Exit status, the worst of all lines in this order: 4 an outcome is unknown or in progress · 1 answered with an error,
+or refused · 5 not sent, or the endpoint never became ready · 6 the ledger can't be read · 3 the gate stopped it ·
+2 a bad line or an unknown tool · 0 all answered, and finished where they say so
+
+Example:
+  redial batch calls.jsonl --ledger ledger.db --respawn -- redial serve tickets"
+)]
+pub struct BatchArgs {
+    /// The calls; - is stdin
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+    /// So many calls in flight at once; above 1 outcomes come as they end
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub concurrency: u16,
+    /// Seconds until a call counts as unknown, where its line doesn't say [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
+    /// Send it although the ledger has this request_id (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub confirm: Vec<String>,
+    /// Start a stdio server that ended again (a new process is an act)
+    #[arg(long)]
+    pub respawn: bool,
+    /// JSON Lines: one document for each call
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
     #[command(flatten)]
     pub read_only: ReadOnly,
     #[command(flatten)]
@@ -533,33 +555,6 @@ pub enum ServerCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn headers_and_urls_are_checked_before_anything_is_sent() {
-        assert_eq!(header("X-A:b:c").unwrap(), ("X-A".into(), "b:c".into()));
-        assert_eq!(header("Empty:").unwrap(), ("Empty".into(), String::new()));
-        for bad in
-            ["no colon secret", ": secret", "a b: secret", "X\n: secret", "X: secret\r\nY: z"]
-        {
-            let e = header(bad).unwrap_err();
-            assert_eq!(e.exit, crate::error::Exit::Usage, "{bad:?}");
-            assert!(!e.to_string().contains("secret"), "{e}");
-        }
-        for good in ["http://127.0.0.1:8000/mcp", "HTTPS://example.org", "http://[::1]:9/x"] {
-            assert!(check_url(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "",
-            "localhost:8000",
-            "ftp://x/",
-            "http://",
-            "http:///mcp",
-            "http://[bad",
-            "http://:80/",
-        ] {
-            assert!(check_url(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn the_parser_is_sound() {

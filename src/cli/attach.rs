@@ -20,7 +20,7 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let recording = a.recording.as_deref().map(Recording::open).transpose()?;
     if endpoint.is_none() && ledger.is_none() && recording.is_none() {
         return Err(Error::usage("attach needs something to attach to")
-            .hint("give --ledger FILE, --recording FILE, --http URL, or a server to start: -- COMMAND ARGS…")
+            .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
     }
     need_terminal()?;
@@ -34,10 +34,10 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let settings = Settings {
         era: a.endpoint.era(),
         start_limit_s: a.endpoint.start_timeout,
+        call_limit_s: a.endpoint.call_limit(config.server.call_limit()),
         reconnect: true,
         respawn: a.respawn,
         listen: true,
-        call_limit_s: config.server.call_seconds,
         progress_extends: config.server.progress_extends,
         answerer: Answerer::Ask(ask),
         ..Settings::default()

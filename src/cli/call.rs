@@ -2,11 +2,12 @@
 //! ledger, a request_id that the ledger already has makes it a repeat, behind the gate.
 
 use super::args::CallArgs;
-use super::connect::{arguments_object, check_request_id, known_tool, open};
+use super::connect::{arguments_object, check_request_id, known_tool, open, settings};
 use super::interrupt::{Interrupt, watched};
 use super::open::{open_ledger, readable};
 use super::reissue::{Run, run_prepared};
 use super::report::Done;
+use crate::client::Settings;
 use crate::error::{Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::Wish;
@@ -23,7 +24,11 @@ pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
     let (ledger, rules) = open_ledger(&a.ledger)?;
     readable(ledger.as_ref()).await?;
     let interrupt = Interrupt::listen();
-    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let settings = Settings {
+        answerer: a.elicit.answerer(),
+        ..settings(&a.endpoint, a.endpoint.call_limit(a.timeout))
+    };
+    let client = open(endpoint, settings, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
     inspector.hints = config.hint_overrides();
@@ -52,7 +57,7 @@ async fn call(
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.timeout,
+        limit_s: a.endpoint.call_limit(a.timeout),
         json: a.json,
         schema: "redial/call@1",
         id: id.as_deref(),

@@ -48,13 +48,13 @@ pub fn parse(
 
 fn with_defaults(command: clap::Command, config: &Config) -> clap::Command {
     let s = &config.server;
-    let defaults = [
+    let mut defaults = vec![
         ("stale_seconds", config.ledger.stale_seconds.to_string()),
         ("owners", config.ledger.owners.clone()),
         ("lookup", s.lookup.clone()),
-        ("timeout", s.call_seconds.to_string()),
         ("start_timeout", s.start_seconds.to_string()),
     ];
+    defaults.extend(s.call_limit().map(|l| ("timeout", l.to_string())));
     let read_only = config.read_only;
     command.mut_subcommands(|mut sub| {
         for (id, value) in &defaults {

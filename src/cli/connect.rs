@@ -5,8 +5,19 @@ use super::interrupt::Interrupt;
 use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
 use crate::error::{Error, Exit, Result};
-use crate::journal::{Tool, ToolList};
+use crate::journal::{LinkState, Tool, ToolList};
 use crate::json::raw;
+use crate::near::near;
+
+/// How a one-shot command behaves: it does not connect again, and nobody is there to answer questions.
+pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Settings {
+    Settings {
+        era: args.era(),
+        start_limit_s: args.start_timeout,
+        call_limit_s,
+        ..Settings::default()
+    }
+}
 
 /// Connects and waits until the server has answered a real request.
 ///
@@ -14,19 +25,12 @@ use crate::json::raw;
 /// Exit 5 with the server's last words.
 pub async fn open(
     endpoint: Endpoint,
-    args: &EndpointArgs,
-    call_limit_s: f64,
+    settings: Settings,
     interrupt: &Interrupt,
 ) -> std::result::Result<Client, Failure> {
-    let settings = Settings {
-        era: args.era(),
-        start_limit_s: args.start_timeout,
-        call_limit_s,
-        ..Settings::default()
-    };
     let client = Client::start(endpoint, settings);
     let ready = tokio::select! {
-        ready = client.ready() => ready,
+        ready = first_ready(&client) => ready,
         name = interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
     };
     match ready {
@@ -39,6 +43,18 @@ pub async fn open(
     }
 }
 
+/// A server that isn't there at the start is no break to be waited out, even where a later one would be.
+async fn first_ready(client: &Client) -> Result<()> {
+    let waits = client.journal().wait(|s| {
+        let link = s.link.as_ref()?;
+        matches!(link.state, LinkState::Waiting { .. }).then(|| link.why.clone())
+    });
+    tokio::select! {
+        ready = client.ready() => ready,
+        why = waits => Err(Error::endpoint(format!("{}: {why}", client.endpoint().name()))),
+    }
+}
+
 /// The tool of that name; a name that a complete list doesn't have is not called.
 ///
 /// # Errors
@@ -48,10 +64,8 @@ pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>
         Some(tool) => Ok(Some(tool)),
         None if !list.complete => Ok(None),
         None => {
-            let mut names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
-            names.sort_by_key(|n| strsim::levenshtein(n, name));
-            let near = names.iter().filter(|n| is_near(n, name)).take(3).copied();
-            let near: Vec<&str> = near.collect();
+            let names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
+            let near = near(&names, name);
             let error = Error::usage(format!("the server has no tool {name:?}; nothing was sent"));
             let has = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
             Err(match (near.is_empty(), names.len()) {
@@ -70,13 +84,6 @@ pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>
 
 /// Names that are listed in a sentence.
 const LISTED: usize = 8;
-
-/// A slip of the hand, or a part of the name.
-fn is_near(name: &str, typed: &str) -> bool {
-    let slips = typed.chars().count().max(name.chars().count()) / 3;
-    strsim::levenshtein(name, typed) <= slips.max(1)
-        || (typed.chars().count() >= 3 && name.contains(typed))
-}
 
 /// Checks that `text` is one JSON object.
 ///

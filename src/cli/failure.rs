@@ -23,6 +23,7 @@ enum About {
     Tools,
     Call { tool: String, args: String },
     Reissue { id: String, tool: Option<String>, args: Option<String> },
+    Batch,
     Other,
 }
 
@@ -47,6 +48,7 @@ impl Asked {
             Some(Command::Call(a)) => {
                 ("call", a.json, About::Call { tool: a.tool.clone(), args: a.args.clone() })
             }
+            Some(Command::Batch(a)) => ("batch", a.json, About::Batch),
             Some(Command::Reissue(a)) => ("reissue", a.json, reissue(a)),
         };
         Asked { name, json, about }
@@ -108,6 +110,8 @@ impl Asked {
                     ..Reissue::default()
                 })
             }
+            // A line, as its reader expects them.
+            About::Batch => line(&Bare { schema, error: words, witness }),
             About::Other => document(&Bare { schema, error: words, witness }),
         }
     }

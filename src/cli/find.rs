@@ -1,7 +1,7 @@
 //! `redial find`: the ledger's row and the server's own word, side by side.
 
 use super::args::FindArgs;
-use super::connect::{check_request_id, open};
+use super::connect::{check_request_id, open, settings};
 use super::failure::ErrorJson;
 use super::interrupt::{Interrupt, watched};
 use super::json::{document, raw_value};
@@ -57,7 +57,7 @@ pub async fn run(a: FindArgs) -> Done {
     let (ledger, rules) = open_ledger(&a.ledger)?;
     if endpoint.is_none() && ledger.is_none() {
         return Err(Error::usage("find needs somebody to ask")
-            .hint("give --ledger FILE, --http URL, or a server to start: -- COMMAND ARGS…")
+            .hint("give --ledger FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
     }
     // An unreadable ledger ends this before a server is started for it.
@@ -70,7 +70,7 @@ pub async fn run(a: FindArgs) -> Done {
         return Ok(report(&a, &request, &asked));
     };
     let interrupt = Interrupt::listen();
-    match open(endpoint, &a.endpoint, 60.0, &interrupt).await {
+    match open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None)), &interrupt).await {
         Ok(client) => {
             inspector.client = Some(client.clone());
             watched(&client, &interrupt, &a.lookup, look(&inspector, &a, &client)).await

@@ -1,9 +1,11 @@
-//! Ctrl-C and SIGTERM while an endpoint is open: the call is given up, the child is ended with its whole group,
+//! Ctrl-C, SIGTERM and SIGHUP while an endpoint is open: the call is given up, the child is ended with its whole group,
 //! and what became of the call is told. Nobody is left to guess whether something was sent.
 //!
 //! Over stdio the server is ended as always (stdin closed, SIGTERM, SIGKILL): it may still answer while it has
-//! time to. Over HTTP the call is cancelled. A second signal kills the child's group at once.
+//! time to. Over HTTP the call is cancelled. A second signal kills the child's group at once. A command that only reads
+//! a ledger ends at the first one, and leaves no copy behind.
 
+use super::plain::complain;
 use super::report::{Done, Failure, Witness};
 use crate::client::Client;
 use crate::error::{Error, Exit, Result};
@@ -31,18 +33,21 @@ struct Seen {
 }
 
 impl Interrupt {
-    /// From now on neither signal ends this process by itself. Must be called on a tokio runtime.
+    /// From now on none of the signals ends this process by itself. Must be called on a tokio runtime.
     pub fn listen() -> Interrupt {
         let (tx, rx) = watch::channel(Seen::default());
         // Where no handler can be installed the system's own rule goes on: the process ends.
-        if let (Ok(mut int), Ok(mut term)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        {
+        if let (Ok(mut int), Ok(mut term), Ok(mut hup)) = (
+            signal(SignalKind::interrupt()),
+            signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
+        ) {
             tokio::spawn(async move {
                 loop {
                     let name = tokio::select! {
                         _ = int.recv() => "SIGINT",
                         _ = term.recv() => "SIGTERM",
+                        _ = hup.recv() => "SIGHUP",
                     };
                     tx.send_modify(|seen| *seen = Seen { times: seen.times + 1, name });
                 }
@@ -64,16 +69,38 @@ impl Interrupt {
 
     async fn after(&self, times: u32) -> &'static str {
         let mut rx = self.0.clone();
-        match rx.wait_for(|seen| seen.times > times).await {
-            Ok(seen) => seen.name,
+        let name = rx.wait_for(|seen| seen.times > times).await.map(|seen| seen.name).ok();
+        match name {
+            Some(name) => name,
             // No handler could be installed: nothing ever comes.
-            Err(_) => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 
     /// The error of a command that a signal stopped before anything was sent.
     pub fn stopped(name: &str, exit: Exit) -> Error {
         Error::new(exit, format!("interrupted ({name}); nothing was sent"))
+    }
+}
+
+/// Does `work` that only reads a ledger; a signal breaks it off. It may be stuck in a write that nobody reads, so it
+/// runs apart, and is not waited for long.
+pub async fn reading(work: impl Future<Output = Done> + Send + 'static) -> Done {
+    let interrupt = Interrupt::listen();
+    let mut task = tokio::spawn(work);
+    tokio::select! {
+        done = &mut task => match done.map_err(tokio::task::JoinError::try_into_panic) {
+            Ok(done) => done,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(e)) => Err(Error::ledger(format!("the read broke off: {e}")).into()),
+        },
+        name = interrupt.first() => {
+            task.abort();
+            tokio::time::timeout(QUESTION, task).await.ok();
+            // Not a document: one may be half written.
+            complain(&format!("interrupted ({name})"));
+            Ok(Exit::Ledger)
+        }
     }
 }
 

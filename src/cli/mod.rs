@@ -3,10 +3,12 @@
 
 pub mod args;
 mod attach;
+mod batch;
 mod call;
 mod configured;
 mod connect;
 mod demo;
+mod endpoint;
 mod failure;
 mod find;
 mod gate;
@@ -73,6 +75,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     let done = runtime.block_on(run(cli.command, &config));
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    crate::ledger::remove_private_copies();
     match done {
         Ok(exit) => exit as u8,
         Err(failure) => asked.failed(&failure) as u8,
@@ -84,20 +87,22 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         None if attach::has_terminal() => attach::demo(config).await,
         None => demo::run().await,
         Some(Command::Attach(a)) => attach::run(a, config).await,
-        Some(Command::Rows(a)) => rows::run(a).await,
+        Some(Command::Rows(a)) => interrupt::reading(rows::run(a)).await,
+        Some(Command::Find(a)) if a.endpoint.is_none() => interrupt::reading(find::run(a)).await,
         Some(Command::Find(a)) => find::run(a).await,
         Some(Command::Reissue(a)) => reissue::run(a, config).await,
         Some(Command::Tools(a)) => tools::run(a).await,
         Some(Command::Call(a)) => call::run(a, config).await,
-        Some(Command::Verify(a)) => verify::run(a).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,
         Some(Command::Teach(a)) => teach::run(a).await,
+        Some(Command::Batch(a)) => batch::run(a, config).await,
+        Some(Command::Verify(a)) => interrupt::reading(verify::run(a)).await,
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),
         Some(Command::Show(a)) => show::run(a).await,
-        Some(Command::Replay(a)) => replay::run(a).await,
+        Some(Command::Replay(a)) => replay::run(a, config).await,
         Some(Command::Mock(a)) => mock::run(a).await,
     }
 }

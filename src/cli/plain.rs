@@ -158,8 +158,10 @@ impl Plain {
     }
 
     /// Writes everything to stdout. A closed pipe (`| head`) is no error; anything else is said on stderr.
-    pub fn print(self) {
-        said(anstream::stdout().lock().write_all(self.out.as_bytes()));
+    ///
+    /// Says whether anybody still reads.
+    pub fn print(self) -> bool {
+        said(anstream::stdout().lock().write_all(self.out.as_bytes()))
     }
 
     /// Writes everything to stderr. Without stderr there is nobody left to tell.

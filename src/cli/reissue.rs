@@ -1,7 +1,7 @@
 //! `redial reissue`: the same request again, with the same request_id, behind the gate.
 
 use super::args::ReissueArgs;
-use super::connect::{arguments_object, check_request_id, known_tool, open};
+use super::connect::{arguments_object, check_request_id, known_tool, open, settings};
 use super::find;
 use super::gate::{Answer, ask};
 use super::interrupt::{Interrupt, watched};
@@ -9,6 +9,7 @@ use super::json::document;
 use super::open::{open_ledger, readable};
 use super::plain::{Plain, Role, complain, print_raw};
 use super::report::{CallJson, Done, Witness, clip, exit_of};
+use crate::client::Settings;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Released, Wish};
@@ -64,7 +65,11 @@ pub async fn run(a: ReissueArgs, config: &crate::config::Config) -> Done {
     let (ledger, rules) = open_ledger(&a.ledger)?;
     readable(ledger.as_ref()).await?;
     let interrupt = Interrupt::listen();
-    let client = open(endpoint, &a.endpoint, a.timeout, &interrupt).await?;
+    let settings = Settings {
+        answerer: a.elicit.answerer(),
+        ..settings(&a.endpoint, a.endpoint.call_limit(a.timeout))
+    };
+    let client = open(endpoint, settings, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.look_up = a.lookup.clone();
     inspector.read_only = a.read_only.read_only;
@@ -90,7 +95,7 @@ async fn reissue(
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.timeout,
+        limit_s: a.endpoint.call_limit(a.timeout),
         json: a.json,
         schema: "redial/reissue@1",
         id: Some(&a.request_id),
@@ -153,7 +158,8 @@ pub async fn run_prepared(
     Ok(exit_of(&released.call, prepared.reads_only))
 }
 
-fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
+/// Before and after, as JSON.
+pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
     let (before, after) = (&p.before, r.map_or(&p.before, |r| &r.after));
     let own = |x: &crate::inspect::request::Request| x.facts.has_effects_table.then(|| x.effects());
     RepeatJson {

@@ -121,18 +121,24 @@ impl CallJson {
         }
     }
 
-    /// The lines of one call for people.
-    pub fn plain(&self, p: &mut Plain) {
+    /// The outcome in words, and how it looks.
+    pub fn outcome_words(&self) -> (Role, String) {
         let role = match (self.outcome, self.answer_status) {
             ("ok", Some("done")) => Role::Good,
             ("ok" | "unknown", _) => Role::Warn,
             _ => Role::Bad,
         };
-        let outcome = match self.answer_status {
+        let words = match self.answer_status {
             Some("in_progress") => "ok, in progress".to_owned(),
             Some("unknown") => "ok, but it does not say that it is done".to_owned(),
             _ => self.outcome.replace('_', " "),
         };
+        (role, words)
+    }
+
+    /// The lines of one call for people.
+    pub fn plain(&self, p: &mut Plain) {
+        let (role, outcome) = self.outcome_words();
         let why = self.why.strip_prefix("the tool answered with an error: ").unwrap_or(&self.why);
         p.field("outcome", role, &format!("{outcome}: {}", clip(why)));
         if let Some(result) = &self.result {

@@ -167,7 +167,7 @@ pub fn is_wordless(result: &str) -> bool {
     let items = raw::get(result, "content").and_then(raw::items).unwrap_or_default();
     let blank = |item: &&str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
     let structured = raw::get(result, "structuredContent").is_some_and(|s| !raw::is_null(s));
-    items.iter().all(|i| blank(&i)) && !structured
+    items.iter().all(|i| blank(i)) && !structured
 }
 
 /// What an `ok` result says of the request. A status word decides; an answer that only says when to come

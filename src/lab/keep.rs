@@ -96,11 +96,12 @@ fn body(e: &Event) -> String {
         Kind::Noise { raw, cut } => format!(r#""kind":"noise","text":{},"cut":{cut}"#, text(raw)),
         Kind::Stderr { raw } => format!(r#""kind":"stderr","text":{}"#, text(raw)),
         Kind::StdoutClosed => r#""kind":"stdout_closed""#.into(),
-        Kind::Exit { code, signal } => match (code, signal) {
-            (_, Some(s)) => format!(r#""kind":"exit","signal":{s}"#),
-            (Some(c), None) => format!(r#""kind":"exit","code":{c}"#),
-            (None, None) => r#""kind":"exit""#.into(),
+        Kind::Exit { code, signal, certain } => match (code, signal) {
+            (_, Some(s)) => format!(r#""kind":"exit","signal":{s},"certain":{certain}"#),
+            (Some(c), None) => format!(r#""kind":"exit","code":{c},"certain":{certain}"#),
+            (None, None) => format!(r#""kind":"exit","certain":{certain}"#),
         },
+        Kind::AllGone => r#""kind":"all_gone""#.into(),
         Kind::Agreed { protocol } => format!(r#""kind":"agreed","protocol":{}"#, quote(protocol)),
         Kind::State { state, why } => {
             let state = format!("{state:?}").to_ascii_lowercase();

@@ -527,7 +527,7 @@ fn words(e: &Arc<Event>) -> Option<String> {
             format!("client receives the answer to id {}", raw::get(&text, "id")?)
         }
         Happened::Opened { transport: Transport::Stdio { .. } } => "the server is started".into(),
-        Happened::Exit { code, signal } => match signal {
+        Happened::Exit { code, signal, .. } => match signal {
             Some(s) => format!("the server's process ends: signal {s}"),
             None => format!("the server's process ends: exit code {}", code.unwrap_or(0)),
         },

@@ -6,14 +6,56 @@ use super::trouble::{LedgerError, Trouble};
 use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Instant;
 
 /// A copy of ledger, `-wal` and `-journal` in a folder of mode 0700 that goes with it.
 pub(super) struct PrivateCopy {
     of: Stamp,
-    folder: tempfile::TempDir,
+    folder: Folder,
+}
+
+/// Folders that hold a copy now.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes every private copy of this process, whoever still holds one: for a process that ends now, where a thread
+/// that is stuck (in a write to a pipe that nobody reads) would leave it behind. A ledger read later copies anew.
+pub fn remove_private_copies() {
+    for folder in folders().drain(..) {
+        // Gone already, or the system's own trouble: there is nobody left to tell.
+        fs::remove_dir_all(folder).ok();
+    }
+}
+
+/// A temporary folder that is known to [`remove_private_copies`].
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> std::io::Result<Folder> {
+        let mut known = folders();
+        let dir = tempfile::Builder::new()
+            .prefix("redial-ledger-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()?;
+        known.push(dir.path().to_owned());
+        Ok(Folder(dir))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        folders().retain(|f| f != self.0.path());
+    }
 }
 
 impl Opener {
@@ -52,11 +94,7 @@ impl Opener {
                 sleep(TICK);
                 continue;
             }
-            let folder = tempfile::Builder::new()
-                .prefix("redial-ledger-")
-                .permissions(Permissions::from_mode(0o700))
-                .tempdir()
-                .map_err(no_copy)?;
+            let folder = Folder::new().map_err(no_copy)?;
             for suffix in ["", "-wal", "-journal"] {
                 let to = folder.path().join(format!("ledger.db{suffix}"));
                 let copied = if suffix.is_empty() {

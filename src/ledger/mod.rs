@@ -23,6 +23,7 @@ pub mod trouble;
 mod value;
 
 pub use checks::{HashGroup, Labels, Loose, Named};
+pub use copy::remove_private_copies;
 pub use open::Mode;
 pub use reader::{How, Reader};
 pub use row::{Effect, Row};

@@ -219,6 +219,7 @@ impl What {
                 Kind::Stderr { .. } => "stderr",
                 Kind::Http { .. } => "http",
                 Kind::StdoutClosed => "stdout_closed",
+                Kind::AllGone => "all_gone",
                 Kind::Exit { .. } => "exit",
                 Kind::Agreed { .. } => "agreed",
                 Kind::State { .. } => "state",

@@ -47,9 +47,10 @@ pub fn run(command: &[String], recorder: &Recorder) -> Result<u8> {
     let pid = child.id();
     let transport = Transport::Stdio { command: command.to_vec(), pid: Some(pid) };
     recorder.event(GENERATION, Kind::Opened { transport });
-    let status = pass(child, recorder);
+    let (status, certain) = pass(child, recorder);
     if let Some(status) = status {
-        recorder.event(GENERATION, Kind::Exit { code: status.code(), signal: status.signal() });
+        let (code, signal) = (status.code(), status.signal());
+        recorder.event(GENERATION, Kind::Exit { code, signal, certain });
     }
     recorder.close(LAST_WORDS);
     Ok(match status {
@@ -120,7 +121,8 @@ fn is_runnable(program: &str) -> bool {
 }
 
 /// Passes everything on until the server has ended and its pipes are empty.
-fn pass(mut child: Child, recorder: &Recorder) -> Option<ExitStatus> {
+/// The child's end, and whether its pipes ended with it: a launcher's server would hold them.
+fn pass(mut child: Child, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
     let server = Arc::new(Server {
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         alive: Mutex::new(true),
@@ -167,8 +169,8 @@ fn pass(mut child: Child, recorder: &Recorder) -> Option<ExitStatus> {
     }
     *server.alive.lock().unwrap_or_else(PoisonError::into_inner) = false;
     let status = child.wait().ok();
-    server.drain(waiting, &ended);
-    status
+    let certain = server.drain(waiting, &ended);
+    (status, certain)
 }
 
 /// Unbuffered: what is read is passed on at once.
@@ -199,14 +201,14 @@ struct Server {
 }
 
 impl Server {
-    /// Waits until `waiting` pumps have come to an end, as long as one of them gets on.
-    fn drain(&self, waiting: usize, ended: &mpsc::Receiver<()>) {
+    /// Waits until `waiting` pumps have come to an end, as long as one of them gets on; whether they did.
+    fn drain(&self, waiting: usize, ended: &mpsc::Receiver<()>) -> bool {
         let mut left = waiting;
         let (mut seen, mut since) = (0, Instant::now());
         while left > 0 {
             match ended.recv_timeout(DRAIN / 3) {
                 Ok(()) => left -= 1,
-                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return true,
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
             let steps = self.steps.load(Ordering::SeqCst);
@@ -215,9 +217,10 @@ impl Server {
             }
             let limit = if self.busy.load(Ordering::SeqCst) > 0 { UNREAD } else { DRAIN };
             if since.elapsed() > limit {
-                return;
+                return false;
             }
         }
+        true
     }
 
     fn is_alive(&self) -> bool {

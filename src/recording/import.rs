@@ -191,7 +191,12 @@ impl Converter {
                     let pid = whole("pid").and_then(|p| u32::try_from(p).ok());
                     Some(Kind::Opened { transport: Transport::Stdio { command, pid } })
                 }
-                Some("exit") => Some(Kind::Exit { code: whole("code"), signal: whole("signal") }),
+                Some("exit") => Some(Kind::Exit {
+                    code: whole("code"),
+                    signal: whole("signal"),
+                    // A foreign trace says that the server ended; nothing else was to be seen.
+                    certain: true,
+                }),
                 _ => None,
             },
             _ => None,

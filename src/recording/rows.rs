@@ -146,8 +146,10 @@ fn words(what: &What) -> Option<String> {
             Kind::Opened { transport: Transport::Http { url } } => format!("session of {url}"),
             Kind::NotWritten { sent, why, .. } => format!("{sent} was not written: {why}"),
             Kind::StdoutClosed => "the server closed its stdout".into(),
-            Kind::Exit { code, signal } => {
-                let ended = Ended { at: Time(0), code: *code, signal: *signal };
+            Kind::AllGone => "nothing that the server's process started is left".into(),
+            Kind::Exit { code, signal, certain } => {
+                let gone_at = certain.then_some(Time(0));
+                let ended = Ended { at: Time(0), code: *code, signal: *signal, gone_at };
                 format!("server ended: {}", ended.words())
             }
             Kind::Agreed { protocol } => format!("protocol {protocol}"),

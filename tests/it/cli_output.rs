@@ -132,7 +132,8 @@ fn help_says_what_it_needs_and_what_the_defaults_are() {
             &["--confirm <ID>", "exit status is 3", "--args-from", "[default: 60]"],
         ),
         (&["call", "--help"], &["sent, once", "REDIAL_READ_ONLY"]),
-        (&["tools", "--help"], &["--era"]),
+        (&["tools", "--help"], &["--era", "unprotected", "--server <NAME>"]),
+        (&["batch", "--help"], &["wait_s", "the worst of all lines", "--concurrency", "--respawn"]),
         (&["serve", "tickets", "--help"], &["[default: ledger.db]", "[default: 20]"]),
     ] {
         let ran: Ran = redial(args);

@@ -1,7 +1,7 @@
-//! SIGINT and SIGTERM while an endpoint is open: the child is ended with its group, what was sent is told, and
+//! SIGINT, SIGTERM and SIGHUP while an endpoint is open: the child is ended with its group, what was sent is told, and
 //! nothing is left to guess.
 
-use crate::support::cli::{FakeStdio, Ran, both, command, redial, tickets, tool};
+use crate::support::cli::{FakeStdio, Ran, both, command, make_ledger, redial, tickets, tool};
 use crate::support::served::{Served, Transport};
 use crate::support::until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -27,7 +27,7 @@ fn spawn(fake: &FakeStdio, args: &[&str]) -> Child {
 
 #[test]
 fn a_call_that_is_interrupted_is_unknown_and_its_server_is_gone() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let fake = FakeStdio::new();
         fake.tools(&format!("[{}]", tool("create_ticket", ""))).file("stderr", "boot id 1");
         let child =
@@ -129,4 +129,29 @@ fn a_second_signal_kills_a_server_that_will_not_go() {
     let ran = finish(child);
     assert_eq!((ran.exit, ran.text(&["outcome"])), (4, "unknown".into()), "{}", ran.all());
     gone(fake.pid().unwrap());
+}
+
+#[test]
+fn a_private_copy_of_a_ledger_is_gone_after_a_signal_even_when_nobody_reads_the_report() {
+    let (dir, tmp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = dir.path().join("ledger.db");
+    let rows = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 5000)
+        INSERT INTO requests SELECT 'r-'||i, 'h', 'done', NULL, 'o', 1.0 FROM c;";
+    make_ledger(&path, rows);
+    // It looks like one of a writer that died, so the ledger is read in a copy.
+    std::fs::write(dir.path().join("ledger.db-journal"), [0xd9, 0xd5, 0x05, 0xf9]).unwrap();
+    let copies = || std::fs::read_dir(tmp.path()).unwrap().count();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        // Its stdout is a pipe that nobody reads: it is full soon.
+        let mut c = command(&["rows", "--json", "--ledger", path.to_str().unwrap()]);
+        let mut child = c.env("TMPDIR", tmp.path()).spawn().unwrap();
+        until("the copy", || (copies() == 1).then_some(()));
+        // Handlers are in place before the ledger is opened.
+        kill_process(pid(&child), signal).unwrap();
+        let status = until("the end", || child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(6), "{signal:?}");
+        let ran = finish(child);
+        assert!(ran.stderr.contains("interrupted (SIG"), "{}", ran.stderr);
+        assert_eq!(copies(), 0, "{signal:?}");
+    }
 }

@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cli_bad_input;
+mod cli_batch;
 mod cli_gate;
 mod cli_hostile;
 mod cli_json;
 mod cli_main_job;
 mod cli_output;
+mod cli_server;
 mod cli_signals;
+mod cli_tools;
 mod cli_trace;
 mod client_era;
 mod client_flood;

@@ -154,7 +154,13 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
         },
         "http" => Kind::Http { exchange: m.number("exchange")?, what: http(m)? },
         "stdout_closed" => Kind::StdoutClosed,
-        "exit" => Kind::Exit { code: m.number("code"), signal: m.number("signal") },
+        "exit" => Kind::Exit {
+            code: m.number("code"),
+            signal: m.number("signal"),
+            // What is not said can't prove that nothing it started lives on.
+            certain: m.get("certain").and_then(raw::as_bool) == Some(true),
+        },
+        "all_gone" => Kind::AllGone,
         "agreed" => Kind::Agreed { protocol: m.text("protocol")? },
         "state" => Kind::State {
             state: match m.text("state")?.as_str() {

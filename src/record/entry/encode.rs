@@ -105,9 +105,10 @@ fn event(out: &mut String, kind: &Kind) {
             push(out, format_args!(r#","exchange":{exchange}"#));
             http(out, what);
         }
-        Kind::Exit { code, signal } => {
+        Kind::Exit { code, signal, certain } => {
             optional(out, "code", *code);
             optional(out, "signal", *signal);
+            push(out, format_args!(r#","certain":{certain}"#));
         }
         Kind::Agreed { protocol } => push(out, format_args!(r#","protocol":{}"#, quote(protocol))),
         Kind::State { state, why } => {
@@ -145,7 +146,7 @@ fn event(out: &mut String, kind: &Kind) {
         Kind::Note(Note::Text(t)) => {
             push(out, format_args!(r#","what":"text","text":{}"#, quote(t)));
         }
-        Kind::Noise { .. } | Kind::Stderr { .. } | Kind::StdoutClosed => {}
+        Kind::Noise { .. } | Kind::Stderr { .. } | Kind::StdoutClosed | Kind::AllGone => {}
     }
 }
 

@@ -53,8 +53,8 @@ fn kinds() -> Vec<What> {
         k(Kind::Note(Note::Limit { call: 3, limit_s: 0.5, extends: true })),
         k(Kind::Note(Note::LeftOpen { call: 3, why: "w".into() })),
         k(Kind::StdoutClosed),
-        k(Kind::Exit { code: None, signal: Some(9) }),
-        k(Kind::Exit { code: Some(137), signal: None }),
+        k(Kind::Exit { code: None, signal: Some(9), certain: true }),
+        k(Kind::Exit { code: Some(137), signal: None, certain: false }),
         k(Kind::Agreed { protocol: "2025-11-25".into() }),
         k(Kind::State {
             state: LinkState::Waiting { until: Time(5_000_001), attempt: 2 },

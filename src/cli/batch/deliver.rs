@@ -1,0 +1,228 @@
+//! One line of a batch: waits for a connection, asks the gate where the ledger knows the request, sends once.
+//! Never sends anything a second time: what a break made of a call is its outcome.
+
+use super::lines::Wanted;
+use crate::cli::connect::known_tool;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::open::readable;
+use crate::cli::reissue::{RepeatJson, repeat};
+use crate::cli::report::{CallJson, Witness, exit_of};
+use crate::client::Client;
+use crate::error::{Error, Exit, Result};
+use crate::inspect::Inspector;
+use crate::inspect::reissue::{Prepared, Wish, stopped};
+use crate::journal::{Call, Hint, LinkState, Outcome};
+use crate::judge::Ask;
+use crate::judge::gate::tool_gate;
+use crate::model::arguments::{Candidate, Source};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the link may take to notice a break that a call has met already.
+const NOTICE: Duration = Duration::from_millis(100);
+
+/// What all lines share.
+pub struct Shared {
+    /// The witnesses.
+    pub inspector: Inspector,
+    /// The endpoint.
+    pub client: Client,
+    /// The requests that may be repeated.
+    pub confirm: Vec<String>,
+    /// Seconds until a call counts as unknown.
+    pub call_limit_s: f64,
+    /// How long an outage may last before lines are given up, in seconds.
+    pub start_limit_s: f64,
+    /// The signals.
+    pub interrupt: Interrupt,
+    /// Since when there has been no connection, for the lines that found none.
+    pub outage: Mutex<Option<Instant>>,
+}
+
+/// What became of one line.
+pub struct Delivered {
+    /// Its number.
+    pub number: usize,
+    /// The idempotency key.
+    pub request_id: Option<String>,
+    /// The call and its outcome.
+    pub call: CallJson,
+    /// What it changed in the ledger.
+    pub repeat: Option<RepeatJson>,
+    /// The generation it was sent on.
+    pub generation: Option<u32>,
+    /// What it adds to the exit status.
+    pub exit: Exit,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Delivered {
+    /// A line that was never sent.
+    pub fn never(number: usize, wanted: &Wanted, error: &Error, witness: Witness) -> Delivered {
+        let args = (!wanted.args.is_empty()).then_some(wanted.args.as_str());
+        Delivered {
+            number,
+            request_id: wanted.request_id.clone(),
+            call: CallJson::failed(&wanted.tool, args, error, witness),
+            repeat: None,
+            generation: None,
+            exit: error.exit,
+            hint: error.hint.clone(),
+        }
+    }
+}
+
+impl Shared {
+    /// Delivers one line, and says what became of it.
+    pub async fn deliver(&self, number: usize, wanted: Wanted) -> Delivered {
+        match self.prepared(&wanted).await {
+            Ok(ready) => match self.send(number, &wanted, ready).await {
+                Ok(delivered) => delivered,
+                Err(e) => Delivered::never(number, &wanted, &e, Witness::of(&self.client, None)),
+            },
+            Err(e) => Delivered::never(number, &wanted, &e, Witness::of(&self.client, None)),
+        }
+    }
+
+    /// Everything before the sending; only a look-up may leave here.
+    async fn prepared(&self, wanted: &Wanted) -> Result<Ready> {
+        self.connected().await?;
+        let longest = duration(self.start_limit_s + self.call_limit_s);
+        tokio::select! {
+            ready = self.judged(wanted) => ready,
+            // The connection broke again just now.
+            () = tokio::time::sleep(longest) => Err(Error::endpoint("no connection; nothing was sent")),
+            name = self.interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
+        }
+    }
+
+    async fn judged(&self, wanted: &Wanted) -> Result<Ready> {
+        let tools = self.client.tools().await?;
+        let tool = known_tool(&tools, &wanted.tool)?;
+        if self.inspector.ledger.is_none() {
+            let gate = tool_gate(tool, tools.complete);
+            if self.inspector.read_only && gate.ask != Ask::None {
+                let why = format!("--read-only lets only read-only tools run: {}", gate.why);
+                return Err(Error::new(Exit::Gate, format!("{why}; nothing was sent")));
+            }
+            let reads_only = tool.is_some_and(|t| t.read_only == Hint::True);
+            return Ok(Ready::First { reads_only });
+        }
+        // A ledger that can't be read can't say whether this is a repeat.
+        readable(self.inspector.ledger.as_ref()).await?;
+        let wish = Wish {
+            request_id: wanted.request_id.clone(),
+            tool: Some(wanted.tool.clone()),
+            candidates: vec![Candidate {
+                args: wanted.args.clone(),
+                tool: Some(wanted.tool.clone()),
+                source: Source::Given,
+            }],
+            first_delivery: true,
+        };
+        let prepared = self.inspector.prepare(&wish).await?;
+        let confirmed = self.confirm.iter().find(|c| prepared.decision.passes(Some(c))).cloned();
+        if !prepared.decision.passes(confirmed.as_deref()) {
+            return Err(stopped(&prepared.decision));
+        }
+        Ok(Ready::Judged { prepared: Box::new(prepared), confirmed })
+    }
+
+    async fn send(&self, number: usize, wanted: &Wanted, ready: Ready) -> Result<Delivered> {
+        if let Some(name) = self.interrupt.seen() {
+            return Err(Interrupt::stopped(name, Exit::Endpoint));
+        }
+        let limit = wanted.timeout_s.unwrap_or(self.call_limit_s);
+        let id = wanted.request_id.as_deref();
+        let (call, reads_only, repeat) = match ready {
+            Ready::First { reads_only } => {
+                let sent = self.client.call(&wanted.tool, &wanted.args, Some(limit)).await?;
+                let call = self.client.settled(sent).await.ok_or_else(|| {
+                    Error::new(Exit::Unknown, "the call is not in the journal: outcome unknown")
+                })?;
+                (call, reads_only, None)
+            }
+            Ready::Judged { prepared, confirmed } => {
+                let p = &*prepared;
+                let released = self.inspector.release(p, confirmed.as_deref(), Some(limit)).await?;
+                let changed = repeat(p, Some(&released), id);
+                (released.call, p.reads_only, Some(changed))
+            }
+        };
+        self.notice(&call).await;
+        Ok(Delivered {
+            number,
+            request_id: wanted.request_id.clone(),
+            exit: exit_of(&call, reads_only),
+            generation: Some(call.generation),
+            call: CallJson::new(&call, Witness::of(&self.client, Some(call.generation))),
+            repeat,
+            hint: None,
+        })
+    }
+
+    /// Waits for a connection, at most the start limit since it was first missed.
+    async fn connected(&self) -> Result<()> {
+        let usable = self.client.journal().wait(|s| {
+            let link = s.link.as_ref()?;
+            // An end that the journal has, and the link has not drawn its conclusion from yet, is no readiness.
+            let ended = s.generation().is_some_and(|g| g.ended.is_some());
+            match link.state {
+                LinkState::Ready if !ended => Some(Ok(())),
+                LinkState::Dead | LinkState::Closed => Some(Err(link.why.clone())),
+                _ => None,
+            }
+        });
+        let since = *self.outage().get_or_insert_with(Instant::now);
+        let left = duration(self.start_limit_s).saturating_sub(since.elapsed());
+        tokio::select! {
+            biased;
+            usable = usable => match usable {
+                Ok(()) => {
+                    *self.outage() = None;
+                    Ok(())
+                }
+                Err(why) => Err(Error::endpoint(format!("{why}; nothing was sent"))),
+            },
+            name = self.interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
+            () = tokio::time::sleep(left) => {
+                let why = self.client.journal().read(|s| s.link.as_ref().map(|l| l.why.clone()));
+                let why = why.unwrap_or_default();
+                Err(Error::endpoint(format!(
+                    "no connection within {} s ({why}); nothing was sent", self.start_limit_s
+                )))
+            }
+        }
+    }
+
+    /// Lets the link notice what a call has met, so that the next line waits for a new connection and does not run
+    /// into the old one.
+    async fn notice(&self, call: &Call) {
+        let met =
+            matches!(call.outcome(), Some(Outcome::Unknown | Outcome::NotSent | Outcome::Refused));
+        if met && self.client.endpoint().is_http() {
+            let noticed = self.client.journal().wait(|s| {
+                let moved = s.generation().is_some_and(|g| g.n != call.generation);
+                (moved || !s.is_ready()).then_some(())
+            });
+            tokio::time::timeout(NOTICE, noticed).await.ok();
+        }
+    }
+
+    fn outage(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A line that may be sent.
+enum Ready {
+    /// Without a ledger: what is typed is sent.
+    First { reads_only: bool },
+    /// With one: judged, and confirmed where that was asked for.
+    Judged { prepared: Box<Prepared>, confirmed: Option<String> },
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}

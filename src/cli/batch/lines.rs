@@ -1,0 +1,176 @@
+//! The input of a batch: JSON Lines, read by a thread of its own while calls are made. A line that can't be
+//! understood is an error of that line; nothing is guessed, since what is sent may do work.
+
+use crate::cli::connect::{arguments_object, check_request_id};
+use crate::error::{Error, Result};
+use crate::json::raw;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use tokio::sync::mpsc;
+
+/// Lines read ahead.
+const AHEAD: usize = 16;
+
+/// What one line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// A call.
+    Call(Wanted),
+    /// Seconds in which no call is begun.
+    Wait(f64),
+}
+
+/// A call as it stands in a line.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Wanted {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, the raw object.
+    pub args: String,
+    /// The idempotency key in them.
+    pub request_id: Option<String>,
+    /// Seconds until it counts as unknown.
+    pub timeout_s: Option<f64>,
+}
+
+/// A line's number, from 1, and what it asks for.
+pub type Numbered = (usize, Result<Step>);
+
+/// Starts to read. `-` is stdin.
+///
+/// # Errors
+/// Exit 2 when the file can't be opened.
+pub fn feed(path: &Path) -> Result<mpsc::Receiver<Numbered>> {
+    let input: Box<dyn Read + Send> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        let file = File::open(path).map_err(|e| {
+            Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
+        })?;
+        Box::new(file)
+    };
+    let (lines, taken) = mpsc::channel(AHEAD);
+    // Not joined: a read of a terminal or a pipe can't be broken off.
+    std::thread::spawn(move || read(BufReader::new(input), &lines));
+    Ok(taken)
+}
+
+fn read(mut input: impl BufRead, lines: &mpsc::Sender<Numbered>) {
+    let mut raw = Vec::new();
+    for number in 1.. {
+        raw.clear();
+        let step = match input.read_until(b'\n', &mut raw) {
+            Ok(0) => return,
+            Ok(_) => match std::str::from_utf8(&raw).map(str::trim) {
+                Ok("") => continue,
+                Ok(text) => {
+                    step(if number == 1 { text.trim_start_matches('\u{feff}') } else { text })
+                }
+                Err(_) => Err(Error::usage("not UTF-8; nothing was sent")),
+            },
+            Err(e) => {
+                let what = format!("the input can't be read from here on: {e}; nothing was sent");
+                lines.blocking_send((number, Err(Error::usage(what)))).ok();
+                return;
+            }
+        };
+        // Nobody takes lines any more once a signal came.
+        if lines.blocking_send((number, step)).is_err() {
+            return;
+        }
+    }
+}
+
+/// One line.
+///
+/// # Errors
+/// Exit 2, in words.
+fn step(text: &str) -> Result<Step> {
+    arguments_object(text, "the line").map_err(|e| {
+        // The JSON reader counts lines too, and this is its first.
+        Error::new(e.exit, e.what.replace(" at line 1 column", " at column")).hint(SHAPE)
+    })?;
+    let bad = |what: String| Error::usage(format!("{what}; nothing was sent")).hint(SHAPE);
+    let members = raw::members(text).unwrap_or_default();
+    let known = |k: &str| matches!(k, "tool" | "args" | "timeout_s" | "wait_s");
+    if let Some((key, _)) = members.iter().find(|(k, _)| !known(k)) {
+        return Err(bad(format!("the line has a member that is none of its own: {key:?}")));
+    }
+    let seconds = |key: &str| match raw::get(text, key) {
+        None => Ok(None),
+        Some(raw) => match raw.trim().parse::<f64>() {
+            Ok(s) if s.is_finite() && s >= 0.0 => Ok(Some(s)),
+            _ => Err(bad(format!("{key} is no number of seconds, 0 or more"))),
+        },
+    };
+    if let Some(wait) = seconds("wait_s")? {
+        return match members.len() {
+            1 => Ok(Step::Wait(wait)),
+            _ => Err(bad("wait_s stands alone in its line".into())),
+        };
+    }
+    let timeout_s = seconds("timeout_s")?;
+    let tool = raw::get_str(text, "tool").filter(|t| !t.is_empty());
+    let tool = tool.ok_or_else(|| bad("the line names no tool".into()))?;
+    let args = raw::get(text, "args").unwrap_or("{}").trim().to_owned();
+    arguments_object(&args, "args")?;
+    let request_id = raw::get_str(&args, "request_id");
+    if let Some(id) = &request_id {
+        check_request_id(id)?;
+    }
+    Ok(Step::Call(Wanted { tool, args, request_id, timeout_s }))
+}
+
+const SHAPE: &str = r#"a line is {"tool":"T","args":{…},"timeout_s":S} or {"wait_s":S}"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_call_or_a_pause_and_nothing_is_guessed() {
+        let call = step(r#" {"args":{"request_id":"r","n":1.0},"tool":"t","timeout_s":2} "#);
+        let want = Wanted {
+            tool: "t".into(),
+            args: r#"{"request_id":"r","n":1.0}"#.into(),
+            request_id: Some("r".into()),
+            timeout_s: Some(2.0),
+        };
+        assert_eq!(call, Ok(Step::Call(want)));
+        let bare = Wanted { tool: "t".into(), args: "{}".into(), ..Wanted::default() };
+        assert_eq!(step(r#"{"tool":"t"}"#), Ok(Step::Call(bare)));
+        assert_eq!(step(r#"{"wait_s":0.5}"#), Ok(Step::Wait(0.5)));
+        let long = format!(r#"{{"tool":"t","args":{{"request_id":"{}"}}}}"#, "x".repeat(65));
+        for (text, word) in [
+            ("{", "not JSON"),
+            ("[1]", "not an object"),
+            ("{}", "no tool"),
+            (r#"{"tool":1}"#, "no tool"),
+            (r#"{"tool":""}"#, "no tool"),
+            (r#"{"tool":"t","arg":{}}"#, "\"arg\""),
+            (r#"{"tool":"t","args":[]}"#, "not an object"),
+            (r#"{"tool":"t","args":null}"#, "not an object"),
+            (r#"{"tool":"t","timeout_s":"1"}"#, "timeout_s"),
+            (r#"{"wait_s":-1}"#, "wait_s"),
+            (r#"{"wait_s":1,"tool":"t"}"#, "alone"),
+            (r#"{"tool":"t","args":{"request_id":""}}"#, "empty"),
+            (&long, "65 characters"),
+        ] {
+            let e = step(text).unwrap_err();
+            assert!(e.what.contains(word) && e.what.contains("nothing was sent"), "{text}: {e}");
+        }
+    }
+
+    #[test]
+    fn lines_keep_their_numbers_and_a_bad_one_is_no_end() {
+        let (tx, mut rx) = mpsc::channel(9);
+        let text = b"\xef\xbb\xbf{\"wait_s\":1}\r\n\n\xff\n{\"wait_s\":2}";
+        read(&text[..], &tx);
+        let mut got = Vec::new();
+        while let Ok((n, step)) = rx.try_recv() {
+            got.push((n, step.ok()));
+        }
+        assert_eq!(got, [(1, Some(Step::Wait(1.0))), (3, None), (4, Some(Step::Wait(2.0)))]);
+    }
+}

@@ -1,0 +1,262 @@
+//! `redial batch`: calls from JSON Lines over one connection, one outcome line each, through every break.
+//!
+//! `lines` reads the input, `deliver` makes one call; here is the order of things, and the report.
+
+mod deliver;
+mod lines;
+
+use super::args::BatchArgs;
+use super::connect::{open, settings};
+use super::interrupt::{Interrupt, watched};
+use super::json::line;
+use super::open::{open_ledger, readable};
+use super::plain::{Plain, Role, complain, print_raw};
+use super::reissue::RepeatJson;
+use super::report::{CallJson, Done, Witness};
+use crate::client::Settings;
+use crate::error::{Exit, Result};
+use crate::inspect::Inspector;
+use crate::journal::call::answer_text;
+use crate::text::truncate;
+use deliver::{Delivered, Shared};
+use lines::{Numbered, Step, Wanted};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+
+/// The exit status of a batch is the first of these that any of its lines has. What may have run and nobody knows
+/// comes first; what provably did nothing comes last.
+const WORST_FIRST: [Exit; 6] =
+    [Exit::Unknown, Exit::Found, Exit::Endpoint, Exit::Ledger, Exit::Gate, Exit::Usage];
+
+/// Columns of a line's words for people.
+const WORDS: usize = 240;
+
+#[derive(Serialize)]
+struct Doc<'a> {
+    schema: &'static str,
+    line: usize,
+    /// With a ledger it stands in `repeat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
+    #[serde(flatten)]
+    call: &'a CallJson,
+    #[serde(flatten)]
+    repeat: Option<&'a RepeatJson>,
+    exit_status: u8,
+}
+
+pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
+    let endpoint = a.endpoint.required()?;
+    let (ledger, rules) = open_ledger(&a.ledger)?;
+    let input = lines::feed(&a.file)?;
+    readable(ledger.as_ref()).await?;
+    let interrupt = Interrupt::listen();
+    let call_limit_s = a.endpoint.call_limit(a.timeout);
+    let settings = Settings {
+        answerer: a.elicit.answerer(),
+        reconnect: true,
+        respawn: a.respawn,
+        ..settings(&a.endpoint, call_limit_s)
+    };
+    let client = open(endpoint, settings, &interrupt).await?;
+    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
+    inspector.read_only = a.read_only.read_only;
+    inspector.look_up.clone_from(&config.server.lookup);
+    inspector.hints = config.hint_overrides();
+    let look_up = inspector.look_up.clone();
+    let shared = Arc::new(Shared {
+        inspector,
+        client: client.clone(),
+        confirm: a.confirm,
+        call_limit_s,
+        start_limit_s: a.endpoint.start_timeout,
+        interrupt: interrupt.clone(),
+        outage: std::sync::Mutex::default(),
+    });
+    let mut batch = Batch {
+        shared,
+        json: a.json,
+        at_once: usize::from(a.concurrency),
+        running: JoinSet::new(),
+        counts: BTreeMap::new(),
+        exits: HashSet::new(),
+        told: HashSet::new(),
+        read_by: true,
+    };
+    watched(&client, &interrupt, &look_up, batch.all(input)).await
+}
+
+/// A batch on its way.
+struct Batch {
+    shared: Arc<Shared>,
+    json: bool,
+    at_once: usize,
+    running: JoinSet<Delivered>,
+    /// Lines by outcome, for people.
+    counts: BTreeMap<&'static str, u64>,
+    /// What was seen of exit statuses, as numbers.
+    exits: HashSet<u8>,
+    /// Generations whose end was told.
+    told: HashSet<u32>,
+    /// Somebody reads what is written.
+    read_by: bool,
+}
+
+impl Batch {
+    async fn all(&mut self, mut input: mpsc::Receiver<Numbered>) -> Result<Exit> {
+        let interrupt = self.shared.interrupt.clone();
+        let mut last = 0;
+        while self.read_by {
+            let free = self.running.len() < self.at_once;
+            let next = tokio::select! {
+                biased;
+                _ = interrupt.first() => break,
+                Some(done) = self.running.join_next() => {
+                    self.done(done);
+                    continue;
+                }
+                next = input.recv(), if free => next,
+            };
+            let Some((number, step)) = next else { break };
+            last = number;
+            match step {
+                Ok(Step::Wait(seconds)) => self.pause(seconds, &interrupt).await,
+                Ok(Step::Call(wanted)) => {
+                    let shared = self.shared.clone();
+                    self.running.spawn(async move { shared.deliver(number, wanted).await });
+                }
+                Err(e) => {
+                    let witness = Witness::default();
+                    self.report(&Delivered::never(number, &Wanted::default(), &e, witness));
+                }
+            }
+        }
+        // No new line is begun; those in flight have their outcomes.
+        while let Some(done) = self.running.join_next().await {
+            self.done(done);
+        }
+        if let Some(name) = interrupt.seen() {
+            complain(&format!("interrupted ({name}) after line {last}: what follows was not sent"));
+            self.exits.insert(Exit::Endpoint as u8);
+        } else if !self.read_by {
+            complain(&format!("nobody reads the outcomes: what follows line {last} was not sent"));
+            self.exits.insert(Exit::Endpoint as u8);
+        }
+        self.summary();
+        let worst = WORST_FIRST.into_iter().find(|e| self.exits.contains(&(*e as u8)));
+        Ok(worst.unwrap_or(Exit::Good))
+    }
+
+    /// No call is begun meanwhile; those in flight go on.
+    async fn pause(&mut self, seconds: f64, interrupt: &Interrupt) {
+        let pause = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let until = tokio::time::sleep(pause);
+        tokio::pin!(until);
+        loop {
+            tokio::select! {
+                () = &mut until => return,
+                _ = interrupt.first() => return,
+                Some(done) = self.running.join_next() => self.done(done),
+            }
+        }
+    }
+
+    fn done(&mut self, done: std::result::Result<Delivered, JoinError>) {
+        match done {
+            Ok(delivered) => self.report(&delivered),
+            // A fault of ours; the call may have left.
+            Err(e) => {
+                complain(&format!("a call was lost sight of: {e}; its outcome is unknown"));
+                self.exits.insert(Exit::Unknown as u8);
+            }
+        }
+    }
+
+    fn report(&mut self, d: &Delivered) {
+        self.exits.insert(d.exit as u8);
+        let word = if d.exit == Exit::Usage { "bad" } else { d.call.outcome };
+        *self.counts.entry(word).or_default() += 1;
+        self.read_by &= if self.json {
+            print_raw(&line(&Doc {
+                schema: "redial/batch@1",
+                line: d.number,
+                request_id: d.request_id.as_deref().filter(|_| d.repeat.is_none()),
+                call: &d.call,
+                repeat: d.repeat.as_ref(),
+                exit_status: d.exit as u8,
+            }))
+        } else {
+            self.plain(d)
+        };
+    }
+
+    /// One line for people; and, once, how the process ended that the call was lost with.
+    fn plain(&mut self, d: &Delivered) -> bool {
+        let mut p = Plain::stdout();
+        let (role, outcome) = match d.exit {
+            Exit::Usage => (Role::Bad, "bad line".to_owned()),
+            _ => d.call.outcome_words(),
+        };
+        let said = d.call.result.as_ref().map(|r| answer_text(r.get())).unwrap_or_default();
+        let words = if said.is_empty() { d.call.why.clone() } else { said };
+        let mut words = words.lines().next().unwrap_or_default().to_owned();
+        if let Some(hint) = &d.hint {
+            words.push_str(&format!(" ({hint})"));
+        }
+        // A line that was never a call took no time.
+        let took = d.generation.map(|_| format!("  {} ms", d.call.elapsed_ms)).unwrap_or_default();
+        let replayed = d.repeat.as_ref().is_some_and(|r| r.replayed == Some(true));
+        let name = match &d.request_id {
+            Some(id) => format!("{} {id}", d.call.tool),
+            None => d.call.tool.clone(),
+        };
+        p.parts(&[
+            (Role::Dim, &format!("{:>4}  ", d.number)),
+            (role, &outcome),
+            (Role::Strong, &format!("  {name}{}", if name.is_empty() { "" } else { "  " })),
+            (Role::Text, &truncate(&crate::text::visible(&words), WORDS, "…")),
+            (Role::Dim, if replayed { "  (replayed)" } else { "" }),
+            (Role::Dim, &took),
+        ]);
+        let lost = matches!(d.call.outcome, "unknown" | "not_sent");
+        if let (true, Some(n), Some(end)) = (lost, d.generation, &d.call.witness.exit_words)
+            && self.told.insert(n)
+        {
+            p.parts(&[(Role::Bad, &format!("      its server process ended: {end}"))]);
+            p.tail("      its last stderr lines:", &d.call.witness.stderr);
+            p.tail("      its stdout that is not JSON-RPC:", &d.call.witness.noise);
+        }
+        p.print()
+    }
+
+    fn summary(&self) {
+        if self.json || !self.read_by {
+            return;
+        }
+        let total: u64 = self.counts.values().sum();
+        let parts: Vec<String> =
+            self.counts.iter().map(|(w, n)| format!("{n} {}", w.replace('_', " "))).collect();
+        let mut p = Plain::stdout();
+        let lines = if total == 1 { "line" } else { "lines" };
+        p.line(Role::Strong, &format!("{total} {lines} · {}", parts.join(" · ")));
+        p.print();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_but_good_has_a_rank() {
+        for exit in 1..=6_u8 {
+            assert!(WORST_FIRST.iter().any(|e| *e as u8 == exit), "{exit}");
+        }
+        // What may have happened outranks what provably did not.
+        assert_eq!(WORST_FIRST[0], Exit::Unknown);
+    }
+}
