@@ -187,7 +187,7 @@ fn a_log_is_followed_as_stderr_through_its_rotation() {
 }
 
 /// A server that asks a person before it answers.
-const ASKING: &str = r#"printf '{"jsonrpc":"2.0","id":900,"method":"elicitation/create","params":{"message":"Charge the card?","requestedSchema":{"type":"object","properties":{"sure":{"type":"boolean"}},"required":["sure"]}}}\n'; read -r said; case "$said" in *'"sure":true'*) text='done!';; *) text='no!';; esac; printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$id" "$text""#;
+const ASKING: &str = r#"printf '{"jsonrpc":"2.0","id":900,"method":"elicitation/create","params":{"message":"Charge the card?","requestedSchema":{"type":"object","properties":{"sure":{"type":"boolean"}},"required":["sure"]}}}\n'; read -r said; case "$said" in *'"sure":true'*) text='yes';; *) text='no';; esac; printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$id" "$text""#;
 
 #[test]
 fn a_servers_question_is_answered_by_a_person() {
@@ -202,7 +202,7 @@ fn a_servers_question_is_answered_by_a_person() {
     pty.send("y\r");
     pty.wait_for("an answer was sent");
     pty.send("\t\t");
-    pty.wait_for("· done!");
+    pty.wait_for(" s · yes");
 }
 
 #[test]
