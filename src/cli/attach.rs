@@ -44,6 +44,7 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     };
     let client = endpoint.map(|e| Client::start(e, settings));
     let mut inspector = Inspector::new(ledger, client, rules);
+    inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
     inspector.look_up.clone_from(&config.server.lookup);

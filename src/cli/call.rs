@@ -32,9 +32,8 @@ pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
     inspector.hints = config.hint_overrides();
-    inspector.look_up.clone_from(&config.server.lookup);
-    let look_up = inspector.look_up.clone();
-    watched(&client, &interrupt, &look_up, call(&inspector, &a, id, &interrupt)).await
+    inspector.look_up = a.lookup.clone();
+    watched(&client, &interrupt, &a.lookup, call(&inspector, &a, id, &interrupt)).await
 }
 
 async fn call(
@@ -53,11 +52,11 @@ async fn call(
             source: Source::Given,
         }],
         first_delivery: true,
+        limit_s: Some(a.endpoint.call_limit(a.timeout)),
     };
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.endpoint.call_limit(a.timeout),
         json: a.json,
         schema: "redial/call@1",
         id: id.as_deref(),

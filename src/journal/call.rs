@@ -96,6 +96,8 @@ pub struct Call {
     pub args: Option<String>,
     /// The idempotency key found in the arguments.
     pub request_id: Option<String>,
+    /// Its tool said then, on the connection it was sent on, that it only reads.
+    pub reads_only: bool,
     /// When it was sent (or was to be).
     pub sent_at: Time,
     /// How many times this very `tools/call` left: 0 or 1, and once more for each same-origin redirect;
@@ -165,7 +167,7 @@ pub fn answer_text(result: &str) -> String {
 /// A result without content of any kind: no text, no other item, no structured object (field log, row 47).
 pub fn is_wordless(result: &str) -> bool {
     let items = raw::get(result, "content").and_then(raw::items).unwrap_or_default();
-    let blank = |item: &&str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
+    let blank = |item: &str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
     let structured = raw::get(result, "structuredContent").is_some_and(|s| !raw::is_null(s));
     items.iter().all(|i| blank(i)) && !structured
 }

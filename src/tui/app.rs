@@ -131,6 +131,8 @@ pub struct Start {
     pub read_only: bool,
     /// Where the server's stderr is read from, when that was said (`--stderr-file`).
     pub stderr_file: Option<String>,
+    /// The server's look-up tool.
+    pub look_up: String,
 }
 
 /// See the module's head.

@@ -99,6 +99,7 @@ pub async fn run(setup: Setup) -> Result<Exit> {
         demo,
         read_only: inspector.read_only,
         stderr_file: stderr_file.as_ref().map(|f| f.display().to_string()),
+        look_up: inspector.look_up.clone(),
     };
     let (news, msgs) = mpsc::channel(MESSAGES);
     let (effects, inbox) = mpsc::unbounded_channel();

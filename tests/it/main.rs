@@ -29,6 +29,7 @@ mod lab_cli;
 mod ledger_live;
 mod ledger_read;
 mod model;
+mod model_gate;
 mod pictures;
 mod pty_demo;
 mod pty_more;

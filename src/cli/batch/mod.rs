@@ -39,7 +39,7 @@ const WORDS: usize = 240;
 struct Doc<'a> {
     schema: &'static str,
     line: usize,
-    /// With a ledger it stands in `repeat`.
+    /// Of a repeat it stands in `repeat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
     #[serde(flatten)]

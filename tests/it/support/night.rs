@@ -264,6 +264,7 @@ pub fn app(size: (u16, u16)) -> App {
             demo: Some(DemoInfo {
                 how: "your own: redial attach --ledger ledger.db -- COMMAND, or --http URL".into(),
             }),
+            look_up: "find_request".into(),
             ..Start::default()
         },
         size,
