@@ -21,6 +21,10 @@ use tokio::sync::{oneshot, watch};
 const ROUNDS: u32 = 12;
 /// How often a task is looked at when the server doesn't say.
 const POLL: Duration = Duration::from_secs(1);
+/// The longest wait between looks that failed; each failure doubles it.
+const SELDOM: Duration = Duration::from_secs(30);
+/// Looks in a row that the server refused with a 4xx status, after which nobody looks any more.
+const REFUSED: u32 = 6;
 
 /// The connection in use; `None` while there is none. Closed when the endpoint is.
 pub(super) type Live = watch::Receiver<Option<Arc<Conn>>>;
@@ -199,6 +203,7 @@ async fn responses(
 /// Looks at a task at its interval until it is over, on whatever connection there is: it outlives them.
 async fn task(journal: Journal, call: CallId, mut live: Live) {
     let mut answered = HashSet::new();
+    let (mut failed, mut refused) = (0, 0);
     loop {
         let Some(task) = wait_for_turn(&journal, call).await else { return };
         let conn = match live.wait_for(Option::is_some).await {
@@ -212,10 +217,20 @@ async fn task(journal: Journal, call: CallId, mut live: Live) {
         let fetch = !conn.is_modern() && (task.is_over() || task.status == "input_required");
         let reply = look(if fetch { "tasks/result" } else { "tasks/get" }).await;
         let Ok(Reply::Frame(frame)) = &reply else {
-            // The link's trouble, not the task's: the next connection is asked.
-            tokio::time::sleep(POLL).await;
+            // The link's trouble, not the task's: the next connection is asked, ever more seldom.
+            failed += 1;
+            refused = match &reply {
+                Ok(Reply::Status { status: 400..=499, .. }) => refused + 1,
+                _ => 0,
+            };
+            if let (Ok(reply), true) = (&reply, refused == REFUSED) {
+                return give_task_up(&journal, conn.generation, call, &task, &words(reply));
+            }
+            let pause = task.poll_ms.map_or(POLL, Duration::from_millis);
+            tokio::time::sleep(pause.saturating_mul(1 << failed.min(8)).min(SELDOM)).await;
             continue;
         };
+        (failed, refused) = (0, 0);
         let text = String::from_utf8_lossy(frame);
         match Frame::parse(&text) {
             Frame::Response { answer: Answer::Result(r), .. } if conn.is_modern() => {
@@ -232,6 +247,19 @@ async fn task(journal: Journal, call: CallId, mut live: Live) {
             return;
         }
     }
+}
+
+/// Nobody looks at the task any more; what became of it is not known from here.
+fn give_task_up(journal: &Journal, generation: u32, call: CallId, task: &Task, said: &str) {
+    let why = format!(
+        "the server refused {REFUSED} times in a row to tell of it ({said}), and nobody asks any more"
+    );
+    let waits = journal.read(|s| s.calls.get(&call).is_some_and(Call::is_pending));
+    let note = match waits {
+        true => Note::LeftOpen { call, why },
+        false => Note::Text(format!("task {}: {why}", task.id)),
+    };
+    journal.append(generation, Kind::Note(note));
 }
 
 /// Answers what a task of 2026-07-28 asks for, each question once.

@@ -190,6 +190,12 @@ async fn write_line(stdin: &mut ChildStdin, raw: &Bytes) -> Result<(), (usize, s
     Ok(())
 }
 
+/// Between two chunks of a flood everybody else gets a turn, limits and people included: a reader that always
+/// has more to read would otherwise keep the runtime from looking at its clock.
+pub(super) async fn breathe() {
+    tokio::task::yield_now().await;
+}
+
 async fn read_stdout(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
     let mut lines = Lines::new(LINE_LIMIT);
     let mut chunk = vec![0; 64 << 10];
@@ -198,6 +204,7 @@ async fn read_stdout(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
             Ok(0) | Err(_) => break,
             Ok(n) => lines.feed(&chunk[..n], |line| take_line(&conn, line.raw, line.cut)),
         }
+        breathe().await;
     }
     if let Some(line) = lines.finish() {
         take_line(&conn, line.raw, line.cut);
@@ -232,6 +239,7 @@ async fn read_stderr(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
             Ok(0) | Err(_) => break,
             Ok(n) => lines.feed(&chunk[..n], |line| log(line.raw)),
         }
+        breathe().await;
     }
     if let Some(line) = lines.finish() {
         log(line.raw);

@@ -54,6 +54,14 @@ pub struct Prepared {
     pub warning: Option<String>,
 }
 
+impl Prepared {
+    /// To be released as it was prepared, with what was typed or pressed for.
+    pub fn agreed<'a>(&'a self, confirmed: Option<&'a str>) -> Agreed<'a> {
+        let (tool, args) = (&self.tool, &self.args);
+        Agreed { wish: &self.wish, tool, args, ask: self.decision.ask, confirmed }
+    }
+}
+
 /// Exactly what a person agreed to.
 #[derive(Debug, Clone, Copy)]
 pub struct Agreed<'a> {
@@ -80,19 +88,6 @@ pub struct Released {
     pub after: Request,
     /// The answer says that the stored result was returned.
     pub replayed: Option<bool>,
-}
-
-impl Prepared {
-    /// As it was prepared, with what was typed for it.
-    pub fn agreed<'a>(&'a self, confirmed: Option<&'a str>) -> Agreed<'a> {
-        Agreed {
-            wish: &self.wish,
-            tool: &self.tool,
-            args: &self.args,
-            ask: self.decision.ask,
-            confirmed,
-        }
-    }
 }
 
 impl Inspector {

@@ -167,7 +167,7 @@ pub fn answer_text(result: &str) -> String {
 /// A result without content of any kind: no text, no other item, no structured object (field log, row 47).
 pub fn is_wordless(result: &str) -> bool {
     let items = raw::get(result, "content").and_then(raw::items).unwrap_or_default();
-    let blank = |item: &&str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
+    let blank = |item: &str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
     let structured = raw::get(result, "structuredContent").is_some_and(|s| !raw::is_null(s));
     items.iter().all(|i| blank(i)) && !structured
 }

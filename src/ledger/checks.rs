@@ -183,7 +183,7 @@ impl Reader<'_> {
             let tells = e.label != e.key && !bytes.is_empty();
             if tells { repeats.push(state.hash_one(bytes), place) } else { Ok(()) }
         })?;
-        let found = repeats.finish(limit).map_err(|e| self.no_room(&e))?;
+        let found = self.unlocked(|| repeats.finish(limit))?.map_err(|e| self.no_room(&e))?;
         let shared = self.confirmed(&e.source, &e.label, &e.request_id, &found)?.into_iter();
         let shared = shared.filter_map(|(label, mut ids)| {
             ids.sort_unstable();
@@ -357,7 +357,7 @@ impl Reader<'_> {
         self.each(source, name, false, |place, value| {
             repeats.push(state.hash_one(bytes(value)), place)
         })?;
-        repeats.finish(limit).map_err(|e| self.no_room(&e))
+        self.unlocked(|| repeats.finish(limit))?.map_err(|e| self.no_room(&e))
     }
 
     /// Reads the groups again: the value they share, and the column `id` of each place, oldest first. What a

@@ -285,6 +285,22 @@ impl<'c> Reader<'c> {
         Ok(())
     }
 
+    /// Does work that needs nothing from the file; where a reader's lock holds a writer up, without it.
+    pub(super) fn unlocked<T>(&self, work: impl FnOnce() -> T) -> Result<T, LedgerError> {
+        if self.locked_at.get().is_none() {
+            return Ok(work());
+        }
+        self.conn.execute_batch("COMMIT").map_err(|e| self.error(&e))?;
+        let done = work();
+        self.conn.execute_batch("BEGIN").map_err(|e| self.error(&e))?;
+        let version = self.data_version()?;
+        if self.version.replace(version) != version {
+            self.how.borrow_mut().whole = false;
+        }
+        self.locked_at.set(Some(Instant::now()));
+        Ok(done)
+    }
+
     /// Also takes the read lock. Differs after another connection's commit.
     fn data_version(&self) -> Result<i64, LedgerError> {
         let _ = self.query("PRAGMA schema_version", (), |_| Ok(()))?;

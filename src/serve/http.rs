@@ -8,6 +8,7 @@ use super::faults::Instead;
 use super::headers::{self, SESSION, VERSION};
 use super::mcp::{self, Answer, Call, Server, Step};
 use super::pending::Pending;
+use super::sessions::Sessions;
 use super::stop::Stop;
 use super::{GRACE, MAX_MESSAGE};
 use crate::error::{Error, Result};
@@ -18,10 +19,9 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::any};
-use std::collections::HashMap;
 use std::future::IntoFuture;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub fn loopback(address: &str) -> Result<SocketAddr> {
 
 struct App {
     server: Arc<Server>,
-    sessions: Mutex<HashMap<String, Arc<Pending>>>,
+    sessions: Sessions,
     work: TaskTracker,
 }
 
@@ -63,7 +63,7 @@ pub async fn run(server: Arc<Server>, stop: Stop, address: SocketAddr) -> Result
         |e: std::io::Error| Error::endpoint(format!("{address} can't be listened on: {e}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     super::log(&format!("listening on http://{}/mcp", listener.local_addr().map_err(failed)?));
-    let app = Arc::new(App { server, sessions: Mutex::default(), work: TaskTracker::new() });
+    let app = Arc::new(App { server, sessions: Sessions::default(), work: TaskTracker::new() });
     let router = Router::new()
         .route("/mcp", any(handle))
         .layer(DefaultBodyLimit::max(MAX_MESSAGE))
@@ -185,7 +185,7 @@ impl App {
                 (status, "busy: told to be\n").into_response()
             }
             Instead::SessionLost(status) => {
-                self.with_sessions(HashMap::clear);
+                self.sessions.clear();
                 match status {
                     400 => refuse(
                         StatusCode::BAD_REQUEST,
@@ -209,7 +209,7 @@ impl App {
             && let Ok(id) = super::uuid_hex()
             && let Ok(value) = HeaderValue::from_str(&id)
         {
-            self.with_sessions(|all| all.insert(id, Arc::default()));
+            self.sessions.open(id);
             response.headers_mut().insert(SESSION, value);
         }
         response
@@ -220,7 +220,7 @@ impl App {
             let why = "Bad Request: Missing session ID";
             return Err(Box::new(refuse(StatusCode::BAD_REQUEST, BAD_REQUEST, why)));
         };
-        let Some(pending) = self.with_sessions(|all| all.get(id).cloned()) else {
+        let Some(pending) = self.sessions.get(id) else {
             return Err(Box::new(session_not_found()));
         };
         match headers::text(headers, VERSION) {
@@ -238,15 +238,9 @@ impl App {
     fn delete(&self, headers: &HeaderMap) -> Response {
         match headers::text(headers, SESSION) {
             None => refuse(StatusCode::BAD_REQUEST, BAD_REQUEST, "Bad Request: Missing session ID"),
-            Some(id) => match self.with_sessions(|all| all.remove(id)) {
-                Some(_) => StatusCode::OK.into_response(),
-                None => session_not_found(),
-            },
+            Some(id) if self.sessions.close(id) => StatusCode::OK.into_response(),
+            Some(_) => session_not_found(),
         }
-    }
-
-    fn with_sessions<T>(&self, f: impl FnOnce(&mut HashMap<String, Arc<Pending>>) -> T) -> T {
-        f(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

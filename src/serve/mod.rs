@@ -12,6 +12,7 @@ pub(crate) mod headers;
 mod http;
 mod mcp;
 mod pending;
+mod sessions;
 mod stdio;
 mod stop;
 mod store;

@@ -123,7 +123,7 @@ async fn rounds_echo_the_state_byte_for_byte_under_a_new_id() {
 async fn no_round_leaves_after_its_call_was_given_up() {
     let fake = modern(TOOLS, |method, request, out, n| {
         match method {
-            "tools/call" if n <= 40 => result(request, out, ASKS),
+            "tools/call" if n <= 12 => result(request, out, ASKS),
             "tools/call" => result(request, out, DONE),
             _ => return false,
         }
@@ -132,11 +132,12 @@ async fn no_round_leaves_after_its_call_was_given_up() {
     let (asks, mut questions) = mpsc::unbounded_channel::<Question>();
     let settings = Settings { answerer: Answerer::Ask(asks), ..Settings::default() };
     let client = client(&fake, settings).await;
+    // Fewer than the questions that may be open at once.
     let mut open = Vec::new();
-    for _ in 0..40 {
+    for _ in 0..12 {
         client.call("create_ticket", "{}", Some(20.0)).await.unwrap();
     }
-    while open.len() < 40 {
+    while open.len() < 12 {
         open.push(questions.recv().await.unwrap());
     }
     // One hand gives up while the other one answers.
@@ -212,6 +213,28 @@ async fn a_task_is_looked_at_until_it_is_over() {
     assert_eq!((fake.count("tasks/get"), fake.calls.load(Ordering::SeqCst)), (2, 1));
     client.close().await;
     assert_eq!(fake.count("tasks/get"), 2, "it is over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_the_server_will_not_tell_of_is_left_open_after_a_few_looks() {
+    let fake = modern(TOOLS, |method, request, out, _| {
+        match method {
+            "tools/call" => result(
+                request,
+                out,
+                r#"{"resultType":"task","taskId":"t-1","status":"working","pollIntervalMs":10}"#,
+            ),
+            "tasks/get" => json(out, "403 Forbidden", "no"),
+            _ => return false,
+        }
+        true
+    });
+    let client = client(&fake, Settings::default()).await;
+    let s = call(&client, "{}").await.settled.unwrap();
+    assert_eq!((s.outcome, s.answer_status), (Outcome::Ok, Some(AnswerStatus::InProgress)));
+    assert!(s.why.contains("refused 6 times in a row") && s.why.contains("403"), "{}", s.why);
+    client.close().await;
+    assert_eq!((fake.count("tasks/get"), fake.calls.load(Ordering::SeqCst)), (6, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

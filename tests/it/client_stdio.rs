@@ -185,3 +185,15 @@ async fn an_http_server_started_as_stdio_is_named_with_its_address() {
     assert!(error.what.contains("--http http://127.0.0.1:8000/mcp"), "{error}");
     client.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_noise_holds_up_no_limit() {
+    let command = vec!["yes".to_owned()];
+    let settings = Settings { start_limit_s: 1.0, ..Settings::default() };
+    let client = Client::start(Endpoint::Stdio { command, env: vec![], cwd: None }, settings);
+    let started = Instant::now();
+    let error = client.ready().await.unwrap_err();
+    assert!(error.what.contains("within 1 s"), "{error}");
+    client.close().await;
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+}

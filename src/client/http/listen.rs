@@ -7,6 +7,7 @@ use super::stream::Resume;
 use super::{BODY_LIMIT, header, root_cause, status_event};
 use crate::client::conn::{Conn, Transport};
 use crate::client::driver::LinkEvent;
+use crate::client::stdio::breathe;
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event};
 use crate::wire::sse::Parser;
@@ -76,7 +77,10 @@ async fn once(
     let mut parser = Parser::new(BODY_LIMIT);
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) => parser.feed(&chunk, |e| resume.take(conn, e, None, 0)),
+            Ok(Some(chunk)) => {
+                parser.feed(&chunk, |e| resume.take(conn, e, None, 0));
+                breathe().await;
+            }
             Ok(None) => {
                 log(event::Http::End);
                 return Heard::Ended;

@@ -3,6 +3,7 @@
 
 use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
+use crate::client::stdio::breathe;
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event};
 use crate::wire::sse::{Parser, Sse};
@@ -197,6 +198,7 @@ async fn drain(
                     }
                     resume.take(conn, e, Some(exchange), newly);
                 }
+                breathe().await;
             }
             Ok(None) => break None,
             Err(e) => break Some(root_cause(&e)),
