@@ -179,9 +179,18 @@ pub struct AttachArgs {
     pub endpoint: EndpointArgs,
     #[command(flatten)]
     pub read_only: ReadOnly,
+    /// The server's look-up tool
+    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    pub lookup: String,
     /// Start a stdio server that ended again by itself (a new process is an act)
     #[arg(long)]
     pub respawn: bool,
+    /// The server's stderr, where it goes into a file: followed, rotation included
+    #[arg(long, value_name = "FILE")]
+    pub stderr_file: Option<PathBuf>,
+    /// The theme: dark, light, high-contrast, mono, gruvbox, catppuccin, or one of your own (NO_COLOR: mono)
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
 }
 
 /// `redial rows`.
@@ -327,6 +336,9 @@ pub struct CallArgs {
     /// Send it although the ledger has this request_id: the request_id again
     #[arg(long, value_name = "ID")]
     pub confirm: Option<String>,
+    /// The server's look-up tool
+    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    pub lookup: String,
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,

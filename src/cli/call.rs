@@ -14,7 +14,7 @@ use crate::inspect::reissue::Wish;
 use crate::json::raw;
 use crate::model::arguments::{Candidate, Source};
 
-pub async fn run(a: CallArgs) -> Done {
+pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
     arguments_object(&a.args, "--args")?;
     let id = raw::get_str(&a.args, "request_id");
     if let Some(id) = &id {
@@ -31,8 +31,9 @@ pub async fn run(a: CallArgs) -> Done {
     let client = open(endpoint, settings, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
-    let look_up = inspector.look_up.clone();
-    watched(&client, &interrupt, &look_up, call(&inspector, &a, id, &interrupt)).await
+    inspector.hints = config.hint_overrides();
+    inspector.look_up = a.lookup.clone();
+    watched(&client, &interrupt, &a.lookup, call(&inspector, &a, id, &interrupt)).await
 }
 
 async fn call(
@@ -51,11 +52,11 @@ async fn call(
             source: Source::Given,
         }],
         first_delivery: true,
+        limit_s: Some(a.endpoint.call_limit(a.timeout)),
     };
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.endpoint.call_limit(a.timeout),
         json: a.json,
         schema: "redial/call@1",
         id: id.as_deref(),

@@ -5,9 +5,9 @@ use super::interrupt::Interrupt;
 use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
 use crate::error::{Error, Exit, Result};
-use crate::journal::{LinkState, Tool, ToolList};
+pub use crate::inspect::tool::known_tool;
+use crate::journal::LinkState;
 use crate::json::raw;
-use crate::near::near;
 
 /// How a one-shot command behaves: it does not connect again, and nobody is there to answer questions.
 pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Settings {
@@ -55,36 +55,6 @@ async fn first_ready(client: &Client) -> Result<()> {
     }
 }
 
-/// The tool of that name; a name that a complete list doesn't have is not called.
-///
-/// # Errors
-/// Exit 2 with near names.
-pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>> {
-    match list.find(name) {
-        Some(tool) => Ok(Some(tool)),
-        None if !list.complete => Ok(None),
-        None => {
-            let names: Vec<&str> = list.tools.iter().map(|t| t.name.as_str()).collect();
-            let near = near(&names, name);
-            let error = Error::usage(format!("the server has no tool {name:?}; nothing was sent"));
-            let has = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
-            Err(match (near.is_empty(), names.len()) {
-                (_, 0) => error.hint("it lists no tools at all"),
-                (false, _) => error.hint(format!(
-                    "did you mean {}? `redial tools` lists all it has",
-                    near.join(" or ")
-                )),
-                (true, 0..=LISTED) => error.hint(format!("it has {has}")),
-                (true, n) => error
-                    .hint(format!("it has {n}, among them {has}; `redial tools` lists them all")),
-            })
-        }
-    }
-}
-
-/// Names that are listed in a sentence.
-const LISTED: usize = 8;
-
 /// Checks that `text` is one JSON object.
 ///
 /// # Errors
@@ -120,18 +90,6 @@ pub fn check_request_id(id: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn near_names_come_first() {
-        let mut list = ToolList { complete: true, ..ToolList::default() };
-        list.add_page(r#"{"tools":[{"name":"find_request"},{"name":"create_ticket"},{"name":"x"},{"name":"close_ticket"}]}"#);
-        let e = known_tool(&list, "create_tiket").unwrap_err();
-        assert!(e.hint.as_ref().is_some_and(|h| h.contains("did you mean create_ticket?")), "{e}");
-        let e = known_tool(&list, "charge").unwrap_err();
-        assert!(e.hint.is_some_and(|h| h.starts_with("it has ")));
-        list.complete = false;
-        assert_eq!(known_tool(&list, "nope"), Ok(None));
-    }
 
     #[test]
     fn arguments_and_ids_are_checked_in_words() {

@@ -109,8 +109,8 @@ async fn repeat(inspector: &Inspector, wish: &Wish, p: &mut Plain) -> Result<()>
         &format!("{}: {}", prepared.decision.ask.word(), prepared.decision.reasons.join("; ")),
     );
     let confirm = prepared.decision.confirm.clone();
-    let released: Released = inspector.release(&prepared, Some(&confirm), None).await?;
-    super::reissue::outcome(p, &prepared, &released, &demo_witness(inspector)?);
+    let released: Released = inspector.release(&prepared.agreed(Some(&confirm))).await?;
+    super::reissue::outcome(p, &released, &demo_witness(inspector)?);
     Ok(())
 }
 

@@ -167,9 +167,8 @@ async fn give_up(
 /// queued before is in the journal then.
 fn unreported(client: &Client, interrupt: &Interrupt, look_up: &str) -> Error {
     let name = interrupt.seen().unwrap_or("signal");
-    let sent = client
-        .journal()
-        .read(|s| s.calls.values().any(|c| c.sent > 0 && !is_look_up(s, look_up, c)));
+    let sent =
+        client.journal().read(|s| s.calls.values().any(|c| c.sent > 0 && !is_look_up(look_up, c)));
     if sent {
         Error::new(
             Exit::Unknown,

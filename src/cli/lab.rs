@@ -78,11 +78,11 @@ struct ScenarioJson {
 
 pub async fn run(a: LabArgs) -> Done {
     match a.command {
-        LabCommand::List { json } => list(json),
+        LabCommand::List { json } => Ok(list(json)),
         LabCommand::Run { name, era, keep, json } => {
             let chosen = choose(&name)?;
             tokio::select! {
-                runs = run_all(chosen, era) => finish(runs?, keep.as_deref(), json),
+                runs = run_all(chosen, era) => Ok(finish(runs?, keep.as_deref(), json)?),
                 () = super::killtest::stopped() => {
                     Err(Error::new(Exit::Unknown, "stopped; nothing is left running").into())
                 }
@@ -139,7 +139,7 @@ async fn run_all(chosen: Vec<&'static Scenario>, era: EraArg) -> Result<Vec<Run>
     Ok(runs.into_iter().map(|(_, run)| run).collect())
 }
 
-fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Done {
+fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Error> {
     let all = runs.iter().all(Run::as_expected);
     let mut kept = Vec::new();
     for run in &runs {
@@ -211,7 +211,7 @@ fn run_json(run: &Run, recording: Option<PathBuf>) -> RunJson {
     }
 }
 
-fn list(json: bool) -> Done {
+fn list(json: bool) -> Exit {
     if json {
         let scenario = |s: &'static Scenario| ScenarioJson {
             name: s.name,
@@ -222,7 +222,7 @@ fn list(json: bool) -> Done {
         };
         let scenarios = SCENARIOS.iter().map(scenario).collect();
         print_raw(&document(&ListDoc { schema: "redial/lab@1", scenarios }));
-        return Ok(Exit::Good);
+        return Exit::Good;
     }
     let mut p = Plain::default();
     let row = |s: &Scenario| -> Vec<Column> {
@@ -242,7 +242,7 @@ fn list(json: bool) -> Done {
     p.gap();
     p.line(Role::Text, "redial lab run NAME, or redial lab run all (some 30 seconds)");
     p.print();
-    Ok(Exit::Good)
+    Exit::Good
 }
 
 fn plain(runs: &[Run], kept: &[Option<PathBuf>], all: bool) {
@@ -274,13 +274,14 @@ fn one(p: &mut Plain, run: &Run, kept: Option<&Path>) {
     let role = if run.as_expected() { Role::Good } else { Role::Bad };
     let variant = if c.variant.is_empty() { String::new() } else { format!(", {}", c.variant) };
     let calls = if c.logical == 1 { "1 call".to_owned() } else { format!("{} calls", c.logical) };
+    let times = if run.attempts.len() == 1 { "attempt" } else { "attempts" };
     let effects =
         if run.effects == 1 { "1 effect".to_owned() } else { format!("{} effects", run.effects) };
     p.parts(&[
         (Role::Strong, &format!("  {}{variant}", c.tool)),
         (Role::Dim, &format!("  {}, policy {}: ", run.protocol, c.policy)),
         (role, &format!("{effects} of {calls}")),
-        (Role::Dim, &format!(" in {} attempts, expected {}", run.attempts.len(), c.effects)),
+        (Role::Dim, &format!(" in {} {times}, expected {}", run.attempts.len(), c.effects)),
     ]);
     for (n, a) in run.attempts.iter().enumerate() {
         let waited =

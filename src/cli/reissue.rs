@@ -58,7 +58,7 @@ struct Doc {
     repeat: RepeatJson,
 }
 
-pub async fn run(a: ReissueArgs) -> Done {
+pub async fn run(a: ReissueArgs, config: &crate::config::Config) -> Done {
     check_request_id(&a.request_id)?;
     let candidates = candidates(&a)?;
     let endpoint = a.endpoint.required()?;
@@ -73,6 +73,7 @@ pub async fn run(a: ReissueArgs) -> Done {
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.look_up = a.lookup.clone();
     inspector.read_only = a.read_only.read_only;
+    inspector.hints = config.hint_overrides();
     watched(&client, &interrupt, &a.lookup, reissue(&inspector, &a, candidates, &interrupt)).await
 }
 
@@ -90,11 +91,11 @@ async fn reissue(
         tool: a.tool.clone(),
         candidates,
         first_delivery: false,
+        limit_s: Some(a.endpoint.call_limit(a.timeout)),
     };
     let prepared = inspector.prepare(&wish).await?;
     let run = Run {
         confirm: a.confirm.as_deref(),
-        limit_s: a.endpoint.call_limit(a.timeout),
         json: a.json,
         schema: "redial/reissue@1",
         id: Some(&a.request_id),
@@ -107,8 +108,6 @@ async fn reissue(
 pub struct Run<'a> {
     /// `--confirm`.
     pub confirm: Option<&'a str>,
-    /// Seconds until the call counts as unknown.
-    pub limit_s: f64,
     /// One JSON document, and no question.
     pub json: bool,
     /// The document's schema.
@@ -140,7 +139,10 @@ pub async fn run_prepared(
             return Ok(error.exit);
         }
     };
-    let released = inspector.release(prepared, confirmed.as_deref(), Some(run.limit_s)).await?;
+    if let Some(warning) = &prepared.warning {
+        complain(warning);
+    }
+    let released = inspector.release(&prepared.agreed(confirmed.as_deref())).await?;
     let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
     if let Some(name) = run.interrupt.seen() {
         complain(&format!("interrupted ({name}); what became of the call:"));
@@ -151,7 +153,7 @@ pub async fn run_prepared(
     } else {
         let mut p = Plain::stdout();
         call.plain(&mut p);
-        after(&mut p, prepared, &released);
+        after(&mut p, &released);
         p.print();
     }
     Ok(exit_of(&released.call, prepared.reads_only))
@@ -159,7 +161,7 @@ pub async fn run_prepared(
 
 /// Before and after, as JSON.
 pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
-    let (before, after) = (&p.before, r.map_or(&p.before, |r| &r.after));
+    let (before, after) = r.map_or((&p.before, &p.before), |r| (&r.before, &r.after));
     let own = |x: &crate::inspect::request::Request| x.facts.has_effects_table.then(|| x.effects());
     RepeatJson {
         request_id: id.map(str::to_owned),
@@ -190,14 +192,14 @@ pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJso
 }
 
 /// The call and what it changed, for people.
-pub fn outcome(p: &mut Plain, prepared: &Prepared, r: &Released, witness: &Witness) {
+pub fn outcome(p: &mut Plain, r: &Released, witness: &Witness) {
     CallJson::new(&r.call, witness.clone()).plain(p);
-    after(p, prepared, r);
+    after(p, r);
 }
 
 /// What the repeat changed, for people.
-fn after(p: &mut Plain, prepared: &Prepared, r: &Released) {
-    let (b, a) = (&prepared.before, &r.after);
+fn after(p: &mut Plain, r: &Released) {
+    let (b, a) = (&r.before, &r.after);
     if a.facts.has_effects_table {
         let total = |x: Option<u64>| x.map_or_else(|| "?".into(), |n| n.to_string());
         let all = format!("{} → {}", total(b.effects_total), total(a.effects_total));

@@ -36,6 +36,8 @@ struct Head {
     effects: Option<u64>,
     suspect_pairs: u64,
     duplicates: u64,
+    effects_without_request: u64,
+    requests_purged: u64,
     remarks: Vec<String>,
 }
 
@@ -102,6 +104,8 @@ async fn json(a: &RowsArgs, windows: &Windows) -> Done {
         effects: counts.effects,
         suspect_pairs: counts.suspect_pairs,
         duplicates: counts.duplicates,
+        effects_without_request: counts.effects_without_request,
+        requests_purged: counts.requests_purged,
         remarks: ledger_remarks(windows.judging.overview.how.as_ref()),
     });
     // Row by row: a ledger of a million rows is not held in memory to be written down.

@@ -4,11 +4,13 @@
 //! It is made by `scan`, in the background where a face follows a living ledger; windows are judged with the
 //! newest one.
 
+use super::request::{Called, called_ids, read_called, rows_of};
 use super::scan::{GROUPS, PIECE, UNFINISHED};
 use super::{Inspector, owner_view};
-use crate::journal::Session;
+use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
 use crate::ledger::{DONE, How, LedgerError, Reader, Row, Survey};
+use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
 use std::collections::{BTreeMap, HashMap};
@@ -33,6 +35,8 @@ pub struct Overview {
     pub noun: String,
     /// Requests with more than one effect.
     pub duplicates: u64,
+    /// Effects without a request, and effects whose request was swept.
+    pub loose: (u64, u64),
     /// How the ledger was read.
     pub how: Option<How>,
     /// When.
@@ -48,6 +52,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
+    let (lost, purged) = r.loose(0)?;
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
@@ -58,6 +63,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
         effects: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
         noun: r.effects_noun().to_owned(),
         duplicates: r.duplicate_effects(GROUPS)?.len() as u64,
+        loose: (lost.total, purged.total),
         how: Some(r.how()),
         at: Time::default(),
     })
@@ -71,7 +77,7 @@ pub struct Judging {
     /// The pairing.
     pub paired: Paired,
     /// Rows of requests that have calls.
-    pub called: Vec<Row>,
+    pub called: Called,
     /// The newest overview.
     pub overview: Overview,
     look_up: String,
@@ -79,47 +85,55 @@ pub struct Judging {
 
 impl Inspector {
     /// Everything lines are judged with, around an overview.
-    pub async fn judging(&self, overview: Overview) -> Judging {
+    pub async fn judging(&self, mut overview: Overview) -> Judging {
         let session = self.session();
-        let mut called = Vec::new();
+        let mut called = Called::new();
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
-            let mut ids: Vec<String> =
-                s.calls.values().filter_map(|c| c.request_id.clone()).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            // Unreadable now: the lines are judged without what these rows would have shown.
-            called = ledger
-                .read_async(move |r| {
-                    ids.iter().map(|id| r.row(id)).filter_map(Result::transpose).collect()
-                })
-                .await
-                .unwrap_or_default();
+            let ids = called_ids(s);
+            let asked = ids.clone();
+            let read = ledger.read_async(move |r| Ok(read_called(r, &asked))).await;
+            // Unreadable now: nobody can say which of these requests have rows.
+            called =
+                read.unwrap_or_else(|e| ids.into_iter().map(|id| (id, Err(e.clone()))).collect());
+        }
+        let answered = session.iter().flat_map(|s| s.calls.values()).filter(|c| {
+            let id = c.request_id.as_deref().unwrap_or_default();
+            answered_done(c, &self.look_up) && matches!(called.get(id), Some(Ok(None)))
+        });
+        if let (n @ 1.., Some(how)) = (answered.count(), overview.how.as_mut()) {
+            how.doubt_wal(&format!(
+                "{n} call{} answered as done and left no row here",
+                if n == 1 { " was" } else { "s were" }
+            ));
         }
         let paired = if session.is_some() { self.pairing().await } else { Paired::default() };
         Judging { session, paired, called, overview, look_up: self.look_up.clone() }
     }
 
-    /// Judges a window of neighbouring rows, and notices the rows that were seen between them earlier and are
-    /// gone now.
-    pub fn window_lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
+    /// Judges a window of neighbouring rows from a read that began at `read_at`, and notices the rows that were
+    /// seen between them earlier and are gone now.
+    pub fn window_lines(
+        &self,
+        rows: &[Row],
+        read_at: Time,
+        judging: &Judging,
+        now: Time,
+    ) -> Vec<Line> {
         if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
             let (low, high) = (first.rowid.min(last.rowid), first.rowid.max(last.rowid));
-            self.seen().histories.window(rows, low, high, now);
+            self.seen().histories.window(rows, low, high, read_at);
         }
         self.lines(rows, judging, now)
     }
 
     /// Judges rows into lines, in their order.
     pub fn lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
-        let mut seen = self.seen();
-        for row in rows {
-            seen.histories.observe(row, judging.overview.at);
-        }
+        let seen = self.seen();
         let context = self.context(&seen.histories, judging, now);
         rows.iter().map(|row| line(row, &context, judging, now)).collect()
     }
 
-    /// Lines of requests that have calls and no row.
+    /// Lines of requests that have calls and no row; none of those whose row could not be read.
     pub fn rowless_lines(&self, judging: &Judging, now: Time) -> Vec<Line> {
         let Some(session) = &judging.session else { return Vec::new() };
         let seen = self.seen();
@@ -127,7 +141,11 @@ impl Inspector {
         let mut ids: Vec<&str> =
             session.calls.values().rev().filter_map(|c| c.request_id.as_deref()).collect();
         let mut known = std::collections::HashSet::new();
-        ids.retain(|id| known.insert(*id) && !judging.called.iter().any(|r| r.request_id == *id));
+        let no_row = |id: &str| match judging.called.get(id) {
+            Some(row) => matches!(row, Ok(None)),
+            None => self.ledger.is_none(),
+        };
+        ids.retain(|id| known.insert(*id) && no_row(id));
         ids.retain(|id| !context.calls_of(id).is_empty());
         let view = match &self.ledger {
             Some(_) => LedgerView::Read(judging.overview.at),
@@ -166,6 +184,8 @@ impl Inspector {
             effects_noun: o.noun.clone(),
             suspect_pairs: o.groups.len() as u64,
             duplicates: o.duplicates,
+            effects_without_request: o.loose.0,
+            requests_purged: o.loose.1,
             as_of: o.at,
             complete: o.how.as_ref().is_none_or(|h| h.unreadable == 0),
         }
@@ -183,11 +203,17 @@ impl Inspector {
         let context = Context::new(histories, &judging.overview.owners, self.rules, now);
         match &judging.session {
             Some(s) => {
-                context.with_session(s, &judging.look_up, judging.paired.pairing(), &judging.called)
+                let called = rows_of(&judging.called);
+                context.with_session(s, &judging.look_up, judging.paired.pairing(), called)
             }
             None => context,
         }
     }
+}
+
+fn answered_done(call: &Call, look_up: &str) -> bool {
+    !is_look_up(look_up, call)
+        && call.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::Done))
 }
 
 fn line(row: &Row, context: &Context<'_>, judging: &Judging, now: Time) -> Line {

@@ -3,7 +3,7 @@
 
 use super::Inspector;
 use crate::error::Result;
-use crate::journal::{Call, Hint, Outcome, ToolList};
+use crate::journal::{Call, Outcome, ToolList};
 use crate::json::raw;
 use crate::model::LookUp;
 
@@ -56,13 +56,10 @@ impl Inspector {
     /// Why the look-up tool is not run by itself, if it isn't.
     fn may_not_look_up(&self, tools: &ToolList) -> Option<String> {
         let name = &self.look_up;
-        let Some(tool) = tools.find(name) else {
+        if tools.find(name).is_none() {
             return Some(format!("the server has no look-up tool {name}"));
-        };
-        let tool = self.hint_override(name).apply(tool);
-        let safe =
-            tool.read_only == Hint::True && tool.destructive != Hint::True && !tool.listed_twice;
-        (!safe).then(|| {
+        }
+        (!self.reads_only(name)).then(|| {
             format!("{name} does not say that it is read-only, so it is not run by itself")
         })
     }

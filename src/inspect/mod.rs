@@ -1,7 +1,7 @@
 //! What both faces ask for: reads the ledger and the session, and hands them to `model` and `judge`.
 //!
 //! `request` is one request with all its witnesses, `list` rows and counts, `totals` the whole ledger's
-//! invariants, `look` the server's own look-up, `reissue` the repeat behind the gate. Nothing here prints or
+//! invariants, `tool` a tool by its name, `look` the server's own look-up, `reissue` the repeat behind the gate. Nothing here prints or
 //! draws; nothing here sends anything but a look-up and what a person confirmed.
 
 pub mod light;
@@ -11,6 +11,7 @@ pub mod recorded;
 pub mod reissue;
 pub mod request;
 pub mod scan;
+pub mod tool;
 pub mod totals;
 
 use crate::client::Client;
@@ -19,6 +20,8 @@ use crate::judge::gate::HintOverride;
 use crate::judge::{OwnerClaims, OwnerView, Rules};
 use crate::ledger::{Ledger, Row, Stamp, Survey};
 use crate::model::Histories;
+use crate::model::hash::Proof;
+use crate::model::pairing::FirstReads;
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -50,6 +53,10 @@ pub(crate) struct Seen {
     pub histories: Histories,
     /// When a request was last looked for and not there.
     pub absent: HashMap<String, Time>,
+    /// What the ledger had right after each look-up.
+    pub first_reads: FirstReads,
+    /// Rows that prove the recipe, and with which file and how many calls they were looked for.
+    pub proofs: Option<((Stamp, usize), Vec<Proof>)>,
     /// What the last pass over the ledger taught.
     pub pass: Option<Pass>,
     /// Rows of every group of equal hashes, as that pass found them, with the time.

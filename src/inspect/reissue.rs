@@ -7,12 +7,14 @@
 use super::Inspector;
 use super::look::Looked;
 use super::request::Request;
+use super::tool::known_tool;
 use crate::error::{Error, Result};
-use crate::journal::{Call, Hint, Tool, ToolList};
-use crate::json::raw;
-use crate::judge::gate::{Decision, Earlier, GateFacts, gate};
+use crate::journal::{Call, Tool, ToolList};
+use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, gate, tool_gate};
 use crate::model::arguments::{Candidate, Choice, Source, choose, with_request_id};
+use crate::model::hash::Shape;
 use crate::time::Time;
+use std::collections::BTreeSet;
 
 /// What a person asks for.
 #[derive(Debug, Clone, Default)]
@@ -25,11 +27,15 @@ pub struct Wish {
     pub candidates: Vec<Candidate>,
     /// `redial call`: what was typed is sent as a first delivery, unless the ledger has the request.
     pub first_delivery: bool,
+    /// Seconds until the call counts as unknown; `None`: the endpoint's default.
+    pub limit_s: Option<f64>,
 }
 
 /// A call that is ready to be sent, with what stands before it.
 #[derive(Debug, Clone)]
 pub struct Prepared {
+    /// What was asked for: the gate is asked again by it.
+    pub wish: Wish,
     /// The tool.
     pub tool: String,
     /// The exact arguments.
@@ -44,6 +50,31 @@ pub struct Prepared {
     pub decision: Decision,
     /// Its answer speaks only of others: the tool says that it reads.
     pub reads_only: bool,
+    /// The limit is shorter than what the server may take by design.
+    pub warning: Option<String>,
+}
+
+impl Prepared {
+    /// To be released as it was prepared, with what was typed or pressed for.
+    pub fn agreed<'a>(&'a self, confirmed: Option<&'a str>) -> Agreed<'a> {
+        let (tool, args) = (&self.tool, &self.args);
+        Agreed { wish: &self.wish, tool, args, ask: self.decision.ask, confirmed }
+    }
+}
+
+/// Exactly what a person agreed to.
+#[derive(Debug, Clone, Copy)]
+pub struct Agreed<'a> {
+    /// What was asked for.
+    pub wish: &'a Wish,
+    /// The tool.
+    pub tool: &'a str,
+    /// The exact arguments.
+    pub args: &'a str,
+    /// The question that was answered.
+    pub ask: Ask,
+    /// What was typed or pressed for.
+    pub confirmed: Option<&'a str>,
 }
 
 /// A call that was sent, and what it changed.
@@ -51,10 +82,25 @@ pub struct Prepared {
 pub struct Released {
     /// The call, settled.
     pub call: Call,
+    /// Everything known of the request right before it was sent.
+    pub before: Request,
     /// Everything known of the request after.
     pub after: Request,
     /// The answer says that the stored result was returned.
     pub replayed: Option<bool>,
+}
+
+impl Prepared {
+    /// As it was prepared, with what was typed for it.
+    pub fn agreed<'a>(&'a self, confirmed: Option<&'a str>) -> Agreed<'a> {
+        Agreed {
+            wish: &self.wish,
+            tool: &self.tool,
+            args: &self.args,
+            ask: self.decision.ask,
+            confirmed,
+        }
+    }
 }
 
 impl Inspector {
@@ -67,8 +113,7 @@ impl Inspector {
         let tools = client.tools().await?;
         let id = wish.request_id.as_deref().unwrap_or("");
         let first_look = self.request(id, None).await;
-        let tool = self.pick_tool(wish, &tools, &first_look)?;
-        let candidate = pick_arguments(wish, &first_look, tools.find(&tool))?;
+        let (tool, candidate) = self.pick(wish, &tools, &first_look)?;
         // A look-up before a repeat: it proves that this server writes this ledger, or that it doesn't.
         let looked = match &wish.request_id {
             Some(id) if !wish.first_delivery || first_look.facts.row.is_some() => {
@@ -78,8 +123,10 @@ impl Inspector {
         };
         let before = self.request(id, Some(&candidate.args)).await;
         let decision = self.decide(wish, &tool, &before);
-        let reads_only = tools.find(&tool).is_some_and(|t| t.read_only == Hint::True);
+        let reads_only = self.reads_only(&tool);
+        let warning = wish.limit_s.filter(|_| !id.is_empty() && !reads_only).and_then(short_limit);
         Ok(Prepared {
+            wish: wish.clone(),
             tool,
             args: candidate.args,
             source: candidate.source,
@@ -87,21 +134,31 @@ impl Inspector {
             looked,
             decision,
             reads_only,
+            warning,
         })
+    }
+
+    /// The tools of this connection, and whether that is all it has to say of them.
+    pub(super) fn listed(&self) -> (ToolList, bool) {
+        let list = self.client.as_ref().map(|c| {
+            c.journal().read(|s| {
+                let current = s.generation().map_or(0, |g| g.n) == s.tools_generation;
+                (s.tools.clone(), current && s.tools.complete && !s.tools_stale)
+            })
+        });
+        list.unwrap_or_default()
+    }
+
+    /// The tool needs no gate: by its hints it only reads.
+    pub(super) fn reads_only(&self, tool: &str) -> bool {
+        let (tools, complete) = self.listed();
+        let tool = tools.find(tool).map(|t| self.hint_override(tool).apply(t));
+        tool_gate(tool.as_ref(), complete).ask == Ask::None
     }
 
     /// The gate's decision on exactly this call, as things stand now.
     pub fn decide(&self, wish: &Wish, tool: &str, before: &Request) -> Decision {
-        let list = self
-            .client
-            .as_ref()
-            .map(|c| {
-                c.journal().read(|s| {
-                    let current = s.generation().map_or(0, |g| g.n) == s.tools_generation;
-                    (s.tools.clone(), current && s.tools.complete && !s.tools_stale)
-                })
-            })
-            .unwrap_or_default();
+        let list = self.listed();
         gate(&GateFacts {
             name: tool,
             tool: list.0.find(tool),
@@ -121,22 +178,29 @@ impl Inspector {
         })
     }
 
-    /// Sends exactly what was prepared, once, and reads what it changed. `confirmed` is what the person
-    /// typed or pressed for.
+    /// Sends exactly what was agreed to, once, and reads what it changed. A question may have stood for minutes:
+    /// everything is read and decided again first.
     ///
     /// # Errors
-    /// Exit 3 when the gate does not let it pass: nothing was sent.
-    pub async fn release(
-        &self,
-        p: &Prepared,
-        confirmed: Option<&str>,
-        limit_s: Option<f64>,
-    ) -> Result<Released> {
-        if !p.decision.passes(confirmed) {
-            return Err(stopped(&p.decision));
+    /// Exit 3 when the gate does not let it pass, or asks for more by now than was answered: nothing was sent.
+    pub async fn release(&self, a: &Agreed<'_>) -> Result<Released> {
+        let id = a.wish.request_id.as_deref().unwrap_or("");
+        let before = self.request(id, Some(a.args)).await;
+        let decision = self.decide(a.wish, a.tool, &before);
+        if decision.refused.is_none() && decision.ask > a.ask {
+            let why = format!(
+                "things have changed since you were asked: {}; nothing was sent",
+                decision.reasons.join("; ")
+            );
+            return Err(
+                Error::new(crate::error::Exit::Gate, why).hint("look again, and decide anew")
+            );
+        }
+        if !decision.passes(a.confirmed) {
+            return Err(stopped(&decision));
         }
         let client = self.client()?;
-        let id = client.call(&p.tool, &p.args, limit_s).await?;
+        let id = client.call(a.tool, a.args, a.wish.limit_s).await?;
         let Some(call) = client.settled(id).await else {
             return Err(Error::new(
                 crate::error::Exit::Unknown,
@@ -144,30 +208,47 @@ impl Inspector {
             ));
         };
         let request_id = call.request_id.clone().unwrap_or_default();
-        let after = self.request(&request_id, Some(&p.args)).await;
-        let replayed = call
-            .settled
-            .as_ref()
-            .and_then(|s| s.result.as_deref())
-            .and_then(crate::journal::call::answer_object)
-            .and_then(|o| raw::get(&o, "replayed").and_then(raw::as_bool));
-        Ok(Released { call, after, replayed })
+        let after = self.request(&request_id, Some(a.args)).await;
+        let replayed = crate::judge::observed::replayed(&call);
+        Ok(Released { call, before, after, replayed })
     }
 
-    fn pick_tool(&self, wish: &Wish, tools: &ToolList, seen: &Request) -> Result<String> {
-        if let Some(name) = &wish.tool {
-            return Ok(name.clone());
-        }
-        let known = wish.candidates.iter().chain(&seen.candidates).find_map(|c| c.tool.clone());
-        if let Some(name) = known.filter(|n| tools.find(n).is_some()) {
-            return Ok(name);
-        }
+    /// Arguments first: they say which tool they were sent to.
+    fn pick(&self, wish: &Wish, tools: &ToolList, seen: &Request) -> Result<(String, Candidate)> {
+        let named: BTreeSet<&str> = match &wish.tool {
+            Some(name) => [name.as_str()].into(),
+            None => {
+                let all = wish.candidates.iter().chain(&seen.candidates);
+                all.filter_map(|c| c.tool.as_deref()).collect()
+            }
+        };
+        let one = named.first().copied().filter(|_| named.len() == 1);
+        let shape = |of: Option<&str>| {
+            let name = wish.tool.as_deref().or(of).or(one);
+            name.and_then(|n| tools.find(n)).map(Shape::of).unwrap_or_default()
+        };
+        let candidate = pick_arguments(wish, seen, shape)?;
+        let name = match wish.tool.as_ref().or(candidate.tool.as_ref()) {
+            Some(name) => name.clone(),
+            None if named.len() > 1 => {
+                let names: Vec<&str> = named.into_iter().collect();
+                return Err(several(&names));
+            }
+            None => match one {
+                Some(name) => name.to_owned(),
+                None => self.only_taker(tools)?,
+            },
+        };
+        known_tool(tools, &name)?;
+        Ok((name, candidate))
+    }
+
+    /// The endpoint's only tool that takes a request_id and changes something.
+    fn only_taker(&self, tools: &ToolList) -> Result<String> {
         let takers: Vec<&Tool> = tools
             .tools
             .iter()
-            .filter(|t| {
-                t.takes_request_id() && self.hint_override(&t.name).apply(t).read_only != Hint::True
-            })
+            .filter(|t| t.takes_request_id() && !self.reads_only(&t.name))
             .collect();
         match takers.as_slice() {
             [one] => Ok(one.name.clone()),
@@ -177,14 +258,26 @@ impl Inspector {
             .hint("name the tool with --tool")),
             many => {
                 let names: Vec<&str> = many.iter().map(|t| t.name.as_str()).collect();
-                Err(Error::usage(format!(
-                    "several tools take a request_id: {}; nothing was sent",
-                    names.join(", ")
-                ))
-                .hint("name the one that this request was made with: --tool NAME"))
+                Err(several(&names))
             }
         }
     }
+}
+
+/// The server's own wait for work that another call does (seed 000: `WAIT_SECONDS`), in seconds.
+const SERVER_WAITS_S: f64 = 20.0;
+
+fn short_limit(limit_s: f64) -> Option<String> {
+    (limit_s <= SERVER_WAITS_S).then(|| {
+        format!(
+            "the limit ({limit_s} s) is shorter than the server's own wait ({SERVER_WAITS_S} s) plus the work: a repeat of what still runs may be given up before the server can say so"
+        )
+    })
+}
+
+fn several(names: &[&str]) -> Error {
+    Error::usage(format!("several tools take a request_id: {}; nothing was sent", names.join(", ")))
+        .hint("name the one that this request was made with: --tool NAME")
 }
 
 /// Why the gate stopped a call.
@@ -211,10 +304,13 @@ fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn pick_arguments(wish: &Wish, seen: &Request, tool: Option<&Tool>) -> Result<Candidate> {
+fn pick_arguments(
+    wish: &Wish,
+    seen: &Request,
+    shape: impl Fn(Option<&str>) -> Shape,
+) -> Result<Candidate> {
     let id = wish.request_id.as_deref();
     let hash = seen.facts.row.as_ref().and_then(|r| r.args_hash.as_deref());
-    let declared = tool.map(|t| t.properties.clone()).unwrap_or_default();
     let explicit =
         wish.candidates.iter().any(|c| matches!(c.source, Source::Given | Source::File(_)));
     // What a person names is what is sent (and checked); only what redial finds by itself is chosen among.
@@ -229,7 +325,7 @@ fn pick_arguments(wish: &Wish, seen: &Request, tool: Option<&Tool>) -> Result<Ca
         }
     }
     let what = id.map_or_else(String::new, |id| format!(" of {id}"));
-    match choose(candidates, hash, |_| declared.clone(), seen.proof.as_ref()) {
+    match choose(candidates, hash, shape, seen.proof.as_ref()) {
         Choice::One(c) => complete(c, id),
         Choice::Ambiguous(all) => Err(Error::usage(format!(
             "{} different sets of arguments{what} were found and no hash tells which is right; nothing was sent",

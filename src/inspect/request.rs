@@ -6,7 +6,7 @@ use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
 use crate::ledger::{How, LedgerError, Reader, Row, Survey};
 use crate::model::arguments::{Candidate, from_calls, from_effects};
-use crate::model::hash::{self, Checked, Proof};
+use crate::model::hash::{self, Checked, Proof, Shape};
 use crate::model::pairing::Read;
 use crate::model::{Context, LedgerFacts, Line, Paired};
 use crate::time::Time;
@@ -52,9 +52,33 @@ impl Request {
     }
 }
 
+/// Rows by request_id, each as far as it could be read: a damaged file may have lost some.
+pub type Called = HashMap<String, Result<Option<Row>, LedgerError>>;
+
+/// The rows of `called` that were read and are there.
+pub(super) fn rows_of(called: &Called) -> impl Iterator<Item = &Row> {
+    called.values().filter_map(|r| r.as_ref().ok()?.as_ref())
+}
+
+/// Reads the rows of all requests that have calls.
+pub(super) fn read_called(r: &Reader<'_>, ids: &[String]) -> Called {
+    ids.iter().map(|id| (id.clone(), r.row(id))).collect()
+}
+
+/// The requests that have calls.
+pub(super) fn called_ids(session: &Session) -> Vec<String> {
+    let mut ids: Vec<String> =
+        session.calls.values().filter_map(|c| c.request_id.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
 /// What one read of the ledger brings.
 struct Found {
     how: How,
+    /// When it began.
+    at: Time,
     row: Option<Row>,
     twins: Vec<Row>,
     loose: u64,
@@ -64,7 +88,7 @@ struct Found {
     effects_total: Option<u64>,
     noun: String,
     /// Rows of the requests that have calls, by id.
-    called: HashMap<String, Option<Row>>,
+    called: Called,
     samples: Vec<Row>,
     /// Rows in all, when a pass was made.
     rows: Option<u64>,
@@ -78,57 +102,36 @@ impl Inspector {
         let session = self.session();
         let read = self.read(id, session.as_ref()).await;
         let at = Time::now();
+        let found = read.as_ref().and_then(|r| r.as_ref().ok());
+        // Trying recipes takes a while: not while others wait for what was seen.
+        let proof = found.and_then(|f| self.proof(f, session.as_ref(), id));
         let mut seen = self.seen();
-        if let Some(Ok(found)) = &read {
-            remember(&mut seen, id, found, at);
+        if let Some(found) = found {
+            remember(&mut seen, id, found);
         }
-        let owners = read
-            .as_ref()
-            .and_then(|r| r.as_ref().ok())
-            .map(|f| f.owners.clone())
-            .unwrap_or_default();
+        let owners = found.map(|f| f.owners.clone()).unwrap_or_default();
         // The endpoint's pairing is proven by our own calls alone: the recorded server may be another.
         let live = self.client.as_ref().map(|c| light::session(c.journal()));
-        let paired = self.paired(live.as_ref().or(session.as_ref()), &read, &seen, at);
+        let wire = live.as_ref().or(session.as_ref());
+        let paired = paired(&self.look_up, wire, found, &mut seen);
         let mut context = Context::new(&seen.histories, &owners, self.rules, at);
         if let Some(s) = &session {
-            let called = read
-                .as_ref()
-                .and_then(|r| r.as_ref().ok())
-                .into_iter()
-                .flat_map(|f| f.called.values().flatten());
+            let called = found.into_iter().flat_map(|f| rows_of(&f.called));
             context = context.with_session(s, &self.look_up, paired.pairing(), called);
         }
         let calls = context.calls_of(id);
         let calls: Vec<_> = calls.iter().collect();
-        let row = read.as_ref().and_then(|r| r.as_ref().ok()).and_then(|f| f.row.as_ref());
+        let row = found.and_then(|f| f.row.as_ref());
         // Our own calls first; the agent's are known by the recording's name.
         let own: Vec<_> = calls.iter().filter(|c| c.id < RECORDED_CALLS).copied().collect();
         let mut candidates = from_calls(&own);
         candidates.extend(self.recording.iter().flat_map(|r| r.candidates(id, &self.look_up)));
         candidates.extend(row.map(from_effects).unwrap_or_default());
-
-        let declared = |tool: &str| {
-            session
-                .as_ref()
-                .and_then(|s| s.tools.find(tool))
-                .map(|t| t.properties.clone())
-                .unwrap_or_default()
-        };
-        let all_calls: Vec<_> = session.iter().flat_map(|s| s.calls.values()).collect();
-        let proof = read.as_ref().and_then(|r| r.as_ref().ok()).and_then(|f| {
-            hash::prove(
-                f.samples.iter().chain(f.called.values().flatten()),
-                &all_calls,
-                declared,
-                id,
-            )
-        });
         let at_hand = args.or_else(|| candidates.first().map(|c| c.args.as_str()));
-        let tool =
-            candidates.first().and_then(|c| c.tool.as_deref()).map(declared).unwrap_or_default();
+        let tool = candidates.first().and_then(|c| c.tool.as_deref());
+        let shape = tool.map(|t| shape(session.as_ref(), t)).unwrap_or_default();
         let hash =
-            hash::check(at_hand, row.and_then(|r| r.args_hash.as_deref()), &tool, proof.as_ref());
+            hash::check(at_hand, row.and_then(|r| r.args_hash.as_deref()), &shape, proof.as_ref());
 
         let ledger = match &read {
             None => LedgerFacts::default(),
@@ -137,7 +140,7 @@ impl Inspector {
                 ..LedgerFacts::default()
             },
             Some(Ok(f)) => LedgerFacts {
-                view: LedgerView::Read(at),
+                view: LedgerView::Read(f.at),
                 row: f.row.clone(),
                 twins: f.twins.clone(),
                 loose_effects: f.loose,
@@ -151,7 +154,14 @@ impl Inspector {
             Some(Ok(f)) => (f.effects_total, f.noun.clone()),
             _ => (None, "effects".into()),
         };
-        let how = read.map(|r| r.map(|f| f.how));
+        let how = read.map(|r| {
+            r.map(|mut f| {
+                if f.loose > 0 && !f.purged {
+                    f.how.doubt_wal("an effect of this request is here and its row is not");
+                }
+                f.how
+            })
+        });
         Request { facts, line, hash, proof, paired, effects_total, noun, how, candidates, at }
     }
 
@@ -159,22 +169,27 @@ impl Inspector {
     pub async fn pairing(&self) -> Paired {
         let session = self.client.as_ref().map(|c| light::session(c.journal()));
         let read = self.read("", session.as_ref()).await;
-        let at = Time::now();
-        self.paired(session.as_ref(), &read, &self.seen(), at)
+        let found = read.as_ref().and_then(|r| r.as_ref().ok());
+        paired(&self.look_up, session.as_ref(), found, &mut self.seen())
     }
 
-    fn paired(
-        &self,
-        session: Option<&Session>,
-        read: &Option<Result<Found, LedgerError>>,
-        seen: &super::Seen,
-        at: Time,
-    ) -> Paired {
-        let (Some(session), Some(Ok(found))) = (session, read) else { return Paired::default() };
-        Paired::fold(session, &self.look_up, |id| {
-            let row = found.called.get(id)?.clone();
-            Some(Read { row, at, absent_at: seen.absent.get(id).copied() })
-        })
+    /// What proves the recipe for `id`: another row. Looked for once for each state of the ledger and the calls,
+    /// and no more once two rows have: each proves it for all but itself.
+    fn proof(&self, found: &Found, session: Option<&Session>, id: &str) -> Option<Proof> {
+        let key = (found.how.stamp, session.map_or(0, |s| s.calls.len()));
+        let known = self.seen().proofs.clone();
+        let proofs = match known {
+            Some((_, proofs)) if proofs.len() > 1 => proofs,
+            Some((of, proofs)) if of == key => proofs,
+            _ => {
+                let calls: Vec<_> = session.iter().flat_map(|s| s.calls.values()).collect();
+                let rows = found.samples.iter().chain(rows_of(&found.called));
+                let proofs = hash::prove(rows, &calls, |tool| shape(session, tool));
+                self.seen().proofs = Some((key, proofs.clone()));
+                proofs
+            }
+        };
+        proofs.into_iter().find(|p| p.request_id != id)
     }
 
     async fn read(
@@ -183,13 +198,7 @@ impl Inspector {
         session: Option<&Session>,
     ) -> Option<Result<Found, LedgerError>> {
         let ledger = self.ledger.as_ref()?;
-        let mut called: Vec<String> = session
-            .iter()
-            .flat_map(|s| s.calls.values())
-            .filter_map(|c| c.request_id.clone())
-            .collect();
-        called.sort_unstable();
-        called.dedup();
+        let called = session.map(called_ids).unwrap_or_default();
         let id = id.to_owned();
         let known = (self.known_owners(), self.known_groups());
         let found = ledger.read_async(move |r| find(r, &id, &called, known.clone())).await;
@@ -208,6 +217,7 @@ fn find(
     called: &[String],
     (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
 ) -> Result<Found, LedgerError> {
+    let at = Time::now();
     let (owners, counted) = match known {
         Some(owners) => (owners, None),
         None => {
@@ -230,15 +240,12 @@ fn find(
         let effects = r.effects_of(id)?;
         loose = effects.len() as u64;
         if loose > 0 {
-            let all = r.effects_without_request(0)?;
-            purged = effects.iter().all(|e| all.is_purged(e));
+            let oldest = r.oldest_effect_with_request()?;
+            purged = effects.iter().all(|e| oldest.is_some_and(|oldest| e.rowid < oldest));
         }
     }
-    let mut rows = HashMap::new();
-    for id in called {
-        rows.insert(id.clone(), r.row(id)?);
-    }
     Ok(Found {
+        at,
         row,
         twins,
         loose,
@@ -248,23 +255,46 @@ fn find(
         rows: counted,
         effects_total: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
         noun: r.effects_noun().to_owned(),
-        called: rows,
+        called: read_called(r, called),
         samples: r.newest(None, PROOF_ROWS)?,
         how: r.how(),
     })
 }
 
-fn remember(seen: &mut super::Seen, id: &str, found: &Found, at: Time) {
+fn remember(seen: &mut super::Seen, id: &str, found: &Found) {
     let own = std::iter::once((id, &found.row)).filter(|(id, _)| !id.is_empty());
-    for (id, row) in own.chain(found.called.iter().map(|(id, row)| (id.as_str(), row))) {
+    let called =
+        found.called.iter().filter_map(|(id, row)| Some((id.as_str(), row.as_ref().ok()?)));
+    for (id, row) in own.chain(called) {
         match row {
-            Some(row) => seen.histories.observe(row, at),
+            Some(row) => seen.histories.observe(row, found.at),
             None => {
-                seen.histories.missing(id, at);
-                seen.absent.insert(id.to_owned(), at);
+                seen.histories.missing(id, found.at);
+                seen.absent.insert(id.to_owned(), found.at);
             }
         }
     }
+}
+
+/// Whether server and ledger belong together, from everything seen so far.
+fn paired(
+    look_up: &str,
+    session: Option<&Session>,
+    found: Option<&Found>,
+    seen: &mut super::Seen,
+) -> Paired {
+    let (Some(session), Some(found)) = (session, found) else { return Paired::default() };
+    let super::Seen { histories, absent, first_reads, .. } = seen;
+    Paired::fold(session, look_up, first_reads, |id| {
+        let row = found.called.get(id)?.as_ref().ok()?.clone();
+        let (absent_at, there_since) = (absent.get(id).copied(), histories.there_since(id));
+        Some(Read { row, at: found.at, absent_at, there_since })
+    })
+}
+
+/// What the server says of that tool's arguments.
+fn shape(session: Option<&Session>, tool: &str) -> Shape {
+    session.and_then(|s| s.tools.find(tool)).map(Shape::of).unwrap_or_default()
 }
 
 /// Whether the arguments are proven to be the row's.

@@ -4,7 +4,7 @@
 use super::list::{Overview, overview};
 use super::{Inspector, owner_view};
 use crate::ledger::pass::repeated;
-use crate::ledger::{Ledger, LedgerError, Stamp, Survey};
+use crate::ledger::{Ledger, LedgerError, LooseScan, Stamp, Survey};
 use crate::time::Time;
 use std::collections::HashSet;
 use std::future::Future;
@@ -45,6 +45,7 @@ impl Inspector {
             };
             self.know(stamp, view.rows, &view.owners);
             groups_on(ledger, &mut view, &rest).await?;
+            view.loose = loose_on(ledger, &rest).await?;
             let (effects, noun, duplicates, how) = ledger
                 .read_async(|r| {
                     let effects =
@@ -58,6 +59,14 @@ impl Inspector {
             view
         };
         view.at = at;
+        if let (n @ 1.., Some(how)) = (view.loose.0, view.how.as_mut()) {
+            let noun = if n == 1 { "effect has" } else { "effects have" };
+            how.doubt_wal(&format!("{n} {noun} no request"));
+        }
+        {
+            let mut seen = self.seen();
+            view.unfinished.iter().for_each(|row| seen.histories.observe(row, at));
+        }
         if let Some(how) = &view.how {
             self.know(how.stamp, view.rows, &view.owners);
             self.know_groups(&view.groups);
@@ -120,6 +129,27 @@ async fn groups_on<F: Future<Output = ()>>(
     let groups = ledger.read_async(move |r| r.hash_groups(&places, GROUPS)).await?;
     view.groups = Arc::new(groups.into_iter().map(|g| (g.args_hash, g.rows)).collect());
     Ok(())
+}
+
+/// Effects without a request and swept requests, counted.
+async fn loose_on<F: Future<Output = ()>>(
+    ledger: &Ledger,
+    rest: &impl Fn() -> F,
+) -> Result<(u64, u64), LedgerError> {
+    let mut scan = LooseScan::default();
+    while !scan.complete {
+        rest().await;
+        let start = scan.clone();
+        scan = ledger
+            .read_async(move |r| {
+                let mut scan = start.clone();
+                r.loose_step(&mut scan, 0, PIECE)?;
+                Ok(scan)
+            })
+            .await?;
+    }
+    let (lost, purged) = scan.found();
+    Ok((lost.total, purged.total))
 }
 
 async fn places_on<F: Future<Output = ()>>(

@@ -6,7 +6,7 @@ use super::{Inspector, owner_view};
 use crate::error::Result;
 use crate::judge::State;
 use crate::judge::verify::{Expected, Found, Totals, Verified, verify};
-use crate::ledger::{How, Labels, LedgerError, Named, Reader, Row, Survey};
+use crate::ledger::{How, Labels, Ledger, LedgerError, Named, Reader, Row, Survey};
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use std::time::Duration;
 const NAMED: usize = 1_000;
 /// Rows looked at in one piece of the pass: about 5 ms.
 const PIECE: usize = 4_000;
+/// A ledger with no more rows is looked at as a whole, in one consistent read.
+const FIRST: usize = 20_000;
 /// How long the whole check may take: a hundred million rows on a slow disk.
 const LIMIT: Duration = Duration::from_secs(1800);
 
@@ -46,7 +48,7 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         by_status: survey.by_status,
         rows: survey.rows,
         unfinished: survey.unfinished,
-        labels: if r.has_effects_table() { Some(r.labels(wanted, NAMED)?) } else { None },
+        labels: labels(r, wanted)?,
         noun: r.effects_noun().to_owned(),
         duplicates: r.repeated_effects(NAMED)?,
         done_bare: r.done_bare(NAMED)?,
@@ -54,6 +56,53 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         purged,
         same_hash: r.equal_hashes(NAMED)?,
         how: r.how(),
+    })
+}
+
+fn labels(r: &Reader<'_>, wanted: &[String]) -> Result<Option<Labels>, LedgerError> {
+    if r.has_effects_table() { r.labels(wanted, NAMED).map(Some) } else { Ok(None) }
+}
+
+/// The next piece of a survey; a check has the time to wait for a busy writer's pause.
+async fn piece(ledger: &Ledger, survey: &Survey) -> Result<Survey, LedgerError> {
+    let start = survey.next_piece();
+    let job = move |r: &Reader<'_>| {
+        let mut piece = start.clone();
+        r.survey(&mut piece, FIRST)?;
+        Ok(piece)
+    };
+    ledger.read_within(LIMIT, job).await
+}
+
+/// The same for a large ledger, question by question: whoever reads a window or a detail waits for one of them at
+/// most. What is written meanwhile is counted as it was or as it is.
+async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, LedgerError> {
+    let mut survey = Survey::keeping(NAMED);
+    while !survey.complete {
+        survey.absorb(piece(ledger, &survey).await?);
+    }
+    let (lost, purged) = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
+    let duplicates = ledger.read_within(LIMIT, |r| r.repeated_effects(NAMED)).await?;
+    let done_bare = ledger.read_within(LIMIT, |r| r.done_bare(NAMED)).await?;
+    let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
+    let (labels, noun, how) = ledger
+        .read_within(LIMIT, move |r| {
+            Ok((labels(r, &wanted)?, r.effects_noun().to_owned(), r.how()))
+        })
+        .await?;
+    Ok(Pass {
+        owners: owner_view(&survey),
+        by_status: survey.by_status,
+        rows: survey.rows,
+        unfinished: survey.unfinished,
+        labels,
+        noun,
+        duplicates,
+        done_bare,
+        lost,
+        purged,
+        same_hash,
+        how,
     })
 }
 
@@ -82,7 +131,12 @@ impl Inspector {
             ));
         };
         let wanted: Vec<String> = expected.labels.iter().map(|(l, _)| l.clone()).collect();
-        let found = ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?;
+        let first = piece(ledger, &Survey::keeping(0)).await?;
+        let found = if first.complete {
+            ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?
+        } else {
+            pass_in_turns(ledger, wanted).await?
+        };
         let how = found.how.clone();
         let totals = self.totals(found).await;
         let verified = verify(&totals, expected, strict);

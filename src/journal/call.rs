@@ -96,6 +96,8 @@ pub struct Call {
     pub args: Option<String>,
     /// The idempotency key found in the arguments.
     pub request_id: Option<String>,
+    /// Its tool said then, on the connection it was sent on, that it only reads.
+    pub reads_only: bool,
     /// When it was sent (or was to be).
     pub sent_at: Time,
     /// How many times this very `tools/call` left: 0 or 1, and once more for each same-origin redirect;

@@ -10,7 +10,7 @@ pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
 use super::live::Live;
 use super::strange::Block;
 use super::text::Text;
-use super::tools::ToolList;
+use super::tools::{Tool, ToolList};
 use super::{ends, settle, strange};
 use crate::json::raw;
 use crate::time::Time;
@@ -283,7 +283,12 @@ impl Session {
                 None
             }
             ("tools/call", None) => {
-                self.calls.insert(event.seq, new_call(event, &id, params, exchange));
+                let mut new = new_call(event, &id, params, exchange);
+                let listed = self.tools_generation == event.generation
+                    && self.tools.complete
+                    && !self.tools_stale;
+                new.reads_only = listed && self.tools.find(&new.tool).is_some_and(Tool::only_reads);
+                self.calls.insert(event.seq, new);
                 call = Some(event.seq);
                 None
             }
@@ -331,6 +336,7 @@ fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>)
         tool: raw::get_str(params, "name").unwrap_or_default(),
         args,
         request_id,
+        reads_only: false,
         sent_at: event.at,
         sent: 1,
         rounds: 1,

@@ -89,6 +89,13 @@ impl Tool {
         })
     }
 
+    /// By its hints it only reads, and nothing among them contradicts that. The gate asks nothing exactly then.
+    pub fn only_reads(&self) -> bool {
+        self.read_only == Hint::True
+            && matches!(self.destructive, Hint::Absent | Hint::False)
+            && !self.listed_twice
+    }
+
     /// Whether the schema declares an argument named `request_id`.
     pub fn takes_request_id(&self) -> bool {
         self.properties.iter().any(|p| p == "request_id")

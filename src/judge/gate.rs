@@ -224,7 +224,9 @@ pub fn gate(g: &GateFacts<'_>) -> Decision {
     if by_tool.ask == Ask::None {
         return pass(&by_tool.why);
     }
-    let repeat = !g.first_delivery || g.facts.row.is_some();
+    // A ledger that can't be read now may have the request: it is no first delivery as far as anybody knows.
+    let maybe_known = g.request_id.is_some() && matches!(g.facts.ledger, LedgerView::Unreadable(_));
+    let repeat = !g.first_delivery || g.facts.row.is_some() || maybe_known;
     if !repeat {
         return pass("a first delivery");
     }

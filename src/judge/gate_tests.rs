@@ -41,6 +41,7 @@ fn the_tools_part() {
     ] {
         let got = tool_gate(Some(&tool(annotations)), true);
         assert_eq!(got.ask, want, "{annotations}: {}", got.why);
+        assert_eq!(tool(annotations).only_reads(), want == Ask::None, "{annotations}");
         assert_eq!(
             tool_gate(Some(&tool(annotations)), false).ask,
             Ask::Type,
@@ -48,7 +49,7 @@ fn the_tools_part() {
         );
     }
     let twice = Tool { listed_twice: true, ..tool(r#"{"readOnlyHint":true}"#) };
-    assert_eq!(tool_gate(Some(&twice), true).ask, Ask::Type);
+    assert_eq!((tool_gate(Some(&twice), true).ask, twice.only_reads()), (Ask::Type, false));
     assert_eq!(tool_gate(None, false).ask, Ask::Type);
 }
 
@@ -269,4 +270,28 @@ fn the_dialog_tells_what_is_known() {
     }
     let d = decide(&tool("{}"), &Facts { ledger: LedgerView::None, ..no_row() }, |_| {});
     assert!(d.tells.join("\n").contains("the work may run twice"));
+}
+
+#[test]
+fn a_first_delivery_beside_a_ledger_that_cannot_be_read_is_asked_about() {
+    let f = Facts { ledger: LedgerView::Unreadable("locked".into()), ..no_row() };
+    let finding = conclude(&f, t(NOW));
+    let tool = idempotent();
+    let ask = |request_id| {
+        let facts = GateFacts {
+            name: "create_ticket",
+            tool: Some(&tool),
+            list_complete: true,
+            hints: HintOverride::default(),
+            request_id,
+            facts: &f,
+            finding: &finding,
+            earlier: Earlier::None,
+            first_delivery: true,
+            read_only_mode: false,
+            now: t(NOW),
+        };
+        gate(&facts).ask
+    };
+    assert_eq!((ask(Some("r")), ask(None)), (Ask::Ask, Ask::None));
 }

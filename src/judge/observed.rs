@@ -1,12 +1,15 @@
 //! Whose owner was seen to end: ties the owners of ledger rows to generations of the endpoint.
 //!
 //! An owner belongs to a generation when a call with that request_id was sent on it before its claim and
-//! the owner hasn't changed since (design: "`abandoned` is judged"). Whatever speaks against it, a second
-//! candidate or an owner that claimed outside that life, makes it unknown.
+//! the owner hasn't changed since (design: "`abandoned` is judged"). Whatever speaks against it makes it unknown:
+//! a second candidate on either side, an owner that claimed outside that life, another owner that held the row
+//! since the call, an answer that says that somebody else did the work.
 
 use super::owners::OwnerView;
-use crate::journal::{Call, Generation, Outcome};
-use crate::ledger::Row;
+use crate::journal::call::answer_object;
+use crate::journal::{AnswerStatus, Call, Generation, Outcome};
+use crate::json::raw;
+use crate::ledger::{DONE, Row};
 use crate::time::Time;
 use std::collections::BTreeMap;
 
@@ -40,28 +43,66 @@ impl Observed {
 
 /// Which generation each owner is, as far as calls prove it. Any row of the ledger may prove it: one that
 /// is done shows whose process its owner was. `calls` must not hold look-ups, which claim nothing.
+/// `other_owner_at` gives the newest claim of this row that was seen of another owner than its present one.
 pub fn owner_generations<'a>(
     rows: impl IntoIterator<Item = &'a Row>,
     calls: &[&Call],
     generations: &[Generation],
     owners: &OwnerView,
+    other_owner_at: impl Fn(&Row) -> Option<Time>,
 ) -> BTreeMap<String, u32> {
-    let mut found: BTreeMap<String, Option<u32>> = BTreeMap::new();
+    // By owner: the one generation that fits all its rows, and whether an answer of it proves that.
+    let mut found: BTreeMap<String, Option<(u32, bool)>> = BTreeMap::new();
     for row in rows {
         let (Some(owner), Some(claimed)) = (row.owner.as_deref(), row.claimed_at) else { continue };
-        let fits = |g: &&Generation| {
-            lived_through(g, claimed, claimed)
-                && owners.claims_of(owner).is_none_or(|c| lived_through(g, c.first, c.last))
-                && calls.iter().any(|c| c.generation == g.n && claimed_by(row, c))
-        };
-        for g in generations.iter().filter(fits) {
+        let other = other_owner_at(row);
+        for g in generations {
+            let mut tied = calls
+                .iter()
+                .filter(|c| c.generation == g.n && claimed_by(row, c))
+                // A call that came before another owner's claim may have been that one's.
+                .filter(|c| other.is_none_or(|at| at < c.sent_at))
+                .peekable();
+            if tied.peek().is_none()
+                || !lived_through(g, claimed, claimed)
+                || owners.claims_of(owner).is_some_and(|c| !lived_through(g, c.first, c.last))
+            {
+                continue;
+            }
+            let proven = tied.any(|c| row.status == DONE && ran_here(c));
             found
                 .entry(owner.to_owned())
-                .and_modify(|known| *known = known.filter(|n| *n == g.n))
-                .or_insert(Some(g.n));
+                .and_modify(|known| {
+                    *known = known.filter(|(n, _)| *n == g.n).map(|(n, p)| (n, p || proven));
+                })
+                .or_insert(Some((g.n, proven)));
         }
     }
-    found.into_iter().filter_map(|(owner, n)| Some((owner, n?))).collect()
+    let fits: Vec<(String, u32, bool)> = found
+        .into_iter()
+        .filter_map(|(owner, f)| f.map(|(n, proven)| (owner, n, proven)))
+        .collect();
+    // A process is one owner: of two that fit, only a proven one is.
+    let alone = |n: u32, proven: bool| {
+        let (all, sure) = fits
+            .iter()
+            .filter(|f| f.1 == n)
+            .fold((0, 0), |(all, sure), f| (all + 1, sure + usize::from(f.2)));
+        all == 1 || (proven && sure == 1)
+    };
+    fits.iter().filter(|f| alone(f.1, f.2)).map(|f| (f.0.clone(), f.1)).collect()
+}
+
+/// The answer says that this call did the work, and did not only hand a stored result back.
+fn ran_here(call: &Call) -> bool {
+    call.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::Done))
+        && replayed(call) == Some(false)
+}
+
+/// What the answer says of itself: whether it is the stored result of an earlier run.
+pub fn replayed(call: &Call) -> Option<bool> {
+    let object = answer_object(call.settled.as_ref()?.result.as_deref()?)?;
+    raw::get(&object, "replayed").and_then(raw::as_bool)
 }
 
 /// The end of the process that owns `row`, if it was seen.
@@ -87,8 +128,16 @@ pub fn claimed_by(row: &Row, call: &Call) -> bool {
         && call.sent_at <= claimed
         && call.settled.as_ref().is_none_or(|s| match s.outcome {
             Outcome::NotSent | Outcome::Refused => false,
-            // An answer that came before the claim was not this claim's.
-            Outcome::Ok | Outcome::ToolError | Outcome::RpcError => s.at >= claimed,
+            // An answer that came before the claim was not this claim's; one that is of an earlier run, or
+            // gave up waiting for another one, says that who answered did not claim. A result that was let go
+            // may have said so.
+            Outcome::Ok => {
+                s.at >= claimed
+                    && s.result.is_some()
+                    && s.answer_status != Some(AnswerStatus::InProgress)
+                    && replayed(call) != Some(true)
+            }
+            Outcome::ToolError | Outcome::RpcError => s.at >= claimed,
             // Given up here; the server may have claimed all the same.
             Outcome::Unknown => true,
         })
@@ -96,13 +145,59 @@ pub fn claimed_by(row: &Row, call: &Call) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{call, ended, generation, row};
+    use super::super::testing::{call, ended, generation, row, t};
     use super::*;
     use crate::journal::AnswerStatus;
 
     fn learn(rows: &[Row], calls: &[Call], generations: &[Generation]) -> BTreeMap<String, u32> {
         let calls: Vec<&Call> = calls.iter().collect();
-        owner_generations(rows, &calls, generations, &OwnerView::from_rows(rows))
+        owner_generations(rows, &calls, generations, &OwnerView::from_rows(rows), |_| None)
+    }
+
+    fn answered(id: &str, object: &str, status: AnswerStatus) -> Call {
+        let mut c = call(id, 1, 9.0).ok(15.0, status);
+        if let Some(s) = c.settled.as_mut() {
+            s.result =
+                Some(format!(r#"{{"content":[],"structuredContent":{object}}}"#).as_str().into());
+        }
+        c
+    }
+
+    #[test]
+    fn who_answers_that_another_did_it_has_not_claimed() {
+        let rows = [row("r", "done", "B", 12.0)];
+        let gens = [generation(1, 0.0)];
+        for (object, status, want) in [
+            (r#"{"replayed":true}"#, AnswerStatus::Done, None),
+            (r#"{"status":"in_progress"}"#, AnswerStatus::InProgress, None),
+            (r#"{"replayed":false}"#, AnswerStatus::Done, Some(&1)),
+            (r#"{"ticket_id":"T-1"}"#, AnswerStatus::Done, Some(&1)),
+        ] {
+            let map = learn(&rows, &[answered("r", object, status)], &gens);
+            assert_eq!(map.get("B"), want, "{object}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_one_owner_and_a_takeover_is_not_its_claim() {
+        // Our child (A) lost r to another server (B), which works on it after our child has died.
+        let gens = [ended(generation(1, 0.0), 20.0)];
+        let lost = call("r", 1, 9.0).unknown(20.0);
+        let taken = row("r", "running", "B", 12.0);
+        let rows = [row("other", "running", "A", 9.1), taken.clone()];
+        let calls = [call("other", 1, 9.0), lost.clone()];
+        assert!(learn(&rows, &calls, &gens).is_empty(), "two owners fit one process: neither");
+        // An answer that says it ran here tells which of them it is.
+        let rows = [row("other", "done", "A", 9.1), taken.clone()];
+        let calls = [answered("other", r#"{"replayed":false}"#, AnswerStatus::Done), lost.clone()];
+        let map = learn(&rows, &calls, &gens);
+        assert_eq!((map.get("A"), map.get("B")), (Some(&1), None));
+        // The row was seen in other hands after the call was sent.
+        let view = OwnerView::from_rows([&taken]);
+        let with = |other: Option<f64>| {
+            owner_generations([&taken], &[&lost], &gens, &view, |_| other.map(t)).len()
+        };
+        assert_eq!((with(None), with(Some(9.1)), with(Some(5.0))), (1, 0, 1));
     }
 
     #[test]

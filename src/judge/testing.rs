@@ -41,6 +41,7 @@ pub(crate) fn call(request_id: &str, generation: u32, sent: f64) -> Call {
         tool: "create_ticket".into(),
         args: None,
         request_id: Some(request_id.into()),
+        reads_only: false,
         sent_at: t(sent),
         sent: 1,
         rounds: 1,
@@ -72,6 +73,7 @@ impl Call {
         let mut c = self.settle(at, Outcome::Ok, "answered");
         if let Some(s) = c.settled.as_mut() {
             s.answer_status = Some(status);
+            s.result = Some(r#"{"content":[]}"#.into());
         }
         c
     }

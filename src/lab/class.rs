@@ -196,10 +196,18 @@ impl Teacher {
     async fn client(&mut self) -> Result<Client> {
         let line = self.line.as_mut().ok_or_else(|| Error::endpoint("the server isn't started"))?;
         let client = line.client().await?;
-        client
-            .ready()
-            .await
-            .map_err(|_| Error::endpoint("the server is dead: restart it first"))?;
+        if client.ready().await.is_ok() {
+            return Ok(client);
+        }
+        if !self.lesson.http {
+            return Err(Error::endpoint("the server is dead: restart it first"));
+        }
+        // The connection broke, the server lives: a new one, as any client makes.
+        let client = line.fresh().await?;
+        let mut k = lock(&self.known);
+        k.clients.push(client.clone());
+        k.client.push((Tone::Dim, "a new connection".into()));
+        drop(k);
         Ok(client)
     }
 
@@ -292,7 +300,7 @@ impl Teacher {
         let (a, _) = policy::attempt(&client, "find_request", &args, 30.0).await?;
         let status = a.answer.as_deref().and_then(|o| raw::get_str(o, "status"));
         let status = status.unwrap_or_else(|| "no answer".into());
-        self.say(Tone::Plain, format!("find_request says: {status}"));
+        self.say(Tone::Plain, format!("find_request: {status}"));
         Ok(())
     }
 
@@ -359,15 +367,7 @@ async fn show(
             if life > 0 {
                 wire.push((Tone::Dim, "── a new connection ──".to_owned()));
             }
-            wire.extend(super::play::timeline(c).into_iter().filter_map(|(_, text)| {
-                let on_server = text.starts_with("server: ");
-                let tone = match text.as_str() {
-                    t if t.contains("process ends") || t.contains("kill -9") => Tone::Bad,
-                    t if t.contains("told") || t.contains("lost") => Tone::Doubt,
-                    _ => Tone::Plain,
-                };
-                (!on_server).then_some((tone, text))
-            }));
+            wire.extend(wire_lines(c));
             let over =
                 |s: &crate::journal::Session| s.generation().is_some_and(|g| g.ended.is_some());
             alive = Some(!c.journal().read(over));
@@ -392,6 +392,31 @@ async fn show(
             return;
         }
     }
+}
+
+/// What went over the wire, calls and cancellations only: a lesson is not about the handshake.
+fn wire_lines(client: &Client) -> Vec<(Tone, String)> {
+    let mut calls = std::collections::HashSet::new();
+    let mut out = Vec::new();
+    for (_, text) in super::play::timeline(client) {
+        let id = text.rsplit_once(' ').map(|(_, id)| id.trim_end_matches(')').to_owned());
+        if let Some(what) = text.strip_prefix("client sends ") {
+            if what.starts_with("tools/call") {
+                calls.extend(id);
+            } else if !what.contains("cancelled") {
+                continue;
+            }
+            out.push((Tone::Plain, format!("→ {}", what.replace("notifications/", ""))));
+        } else if text.starts_with("client receives") {
+            if id.as_ref().is_some_and(|id| calls.contains(id)) {
+                out.push((Tone::Plain, format!("← answer to id {}", id.unwrap_or_default())));
+            }
+        } else if !text.starts_with("server: ") {
+            let bad = text.contains("process ends") || text.contains("kill -9");
+            out.push((if bad { Tone::Bad } else { Tone::Doubt }, text));
+        }
+    }
+    out
 }
 
 async fn stored(effects: &super::effects::Effects) -> (Vec<(Tone, String)>, Option<u64>) {

@@ -417,7 +417,13 @@ impl Run {
             }
             Some(_) => {
                 let first = client.settled(call).await;
-                let left = process::survivors(&family, pid).await;
+                let mut left = process::survivors(&family, pid).await;
+                // Somebody else still holds the pipes, in whatever group.
+                let gone =
+                    client.journal().wait(|s| s.generation_n(1).and_then(|g| g.ended?.gone_at));
+                if tokio::time::timeout(Duration::from_secs(1), gone).await.is_err() {
+                    left.push(pid);
+                }
                 void_reason(first.as_ref(), &left)
             }
         };

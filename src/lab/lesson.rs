@@ -247,9 +247,9 @@ pub static LESSONS: &[Lesson] = &[
                 "That call was refused, so it did nothing. Send it in the new session: its answer will be lost.",
             ),
             Step::Ask {
-                question: "The session still lives. You will send the charge again. How many charges will there be?",
+                question: "No session was lost this time. You will send the charge again. How many charges will there be?",
             },
-            act(Act::RetryNew, "Send it again, in the same good session."),
+            act(Act::RetryNew, "Send it again, over a new connection."),
         ],
         effects: 2,
         why: "The lost session was the harmless one: a refused call was not run. The lost answer needs no lost session at all, and it made two charges.",

@@ -22,7 +22,7 @@ pub struct Dice(pub u64);
 
 impl Dice {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -32,11 +32,11 @@ impl Dice {
 
     /// From 0 to below 1.
     pub fn part(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.roll() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// One of a slice that isn't empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
-        from.get(usize::try_from(self.next() % (from.len().max(1) as u64)).unwrap_or(0)).copied()
+        from.get(usize::try_from(self.roll() % (from.len().max(1) as u64)).unwrap_or(0)).copied()
     }
 }

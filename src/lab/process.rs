@@ -118,8 +118,8 @@ impl Server {
     /// Waits for its end.
     pub async fn ended(&mut self) -> Option<Ended> {
         let status = tokio::time::timeout(GONE, self.child.wait()).await.ok()?.ok()?;
-        let at = Time::now();
-        Some(Ended { at, code: status.code(), signal: status.signal(), gone_at: Some(at) })
+        // Whether anything it started is left is for `survivors` to say.
+        Some(Ended { at: Time::now(), code: status.code(), signal: status.signal(), gone_at: None })
     }
 
     /// SIGTERM, then SIGKILL of its group.

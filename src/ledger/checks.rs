@@ -2,10 +2,10 @@
 //!
 //! Finds; never judges. Each question is one pass over a table, in bounded memory.
 
-use super::reader::{Reader, marks, row, sql_limit};
+use super::reader::{Reader, marks, sql_limit};
 use super::repeats::{Repeated, Repeats};
-use super::row::{Effect, Row};
-use super::schema::{Source, quoted};
+use super::row::Row;
+use super::schema::{Effects, Source, quoted};
 use super::survey::DONE;
 use super::trouble::{LedgerError, Trouble};
 use super::value;
@@ -58,20 +58,27 @@ pub struct Labels {
     pub shared: Vec<(String, Vec<String>)>,
 }
 
-/// Effects whose request_id has no row.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Loose {
-    /// Newest first. Effects without any request_id don't count.
-    pub effects: Vec<Effect>,
-    /// The rowid of the oldest effect that still has a request: loose ones before it were swept
-    /// (`request_purged`), later ones break an invariant.
-    pub oldest_with_request: Option<i64>,
+/// The state of one pass for effects whose request has no row; keep it between reads.
+#[derive(Debug, Clone, Default)]
+pub struct LooseScan {
+    /// The whole table has been seen.
+    pub complete: bool,
+    lost: Named<String>,
+    purged: Named<String>,
+    /// Some effect has a request.
+    kept: bool,
+    before: Option<i64>,
 }
 
-impl Loose {
-    /// Whether this loose effect's request was swept rather than lost.
-    pub fn is_purged(&self, effect: &Effect) -> bool {
-        self.oldest_with_request.is_some_and(|oldest| effect.rowid < oldest)
+impl LooseScan {
+    /// What a complete pass has found: lost ones, and swept ones.
+    pub fn found(self) -> (Named<String>, Named<String>) {
+        if self.kept {
+            (self.lost, self.purged)
+        } else {
+            // Nothing tells that they are old.
+            (self.purged, self.lost)
+        }
     }
 }
 
@@ -125,14 +132,6 @@ impl Reader<'_> {
         Ok(out)
     }
 
-    /// How many pairs of requests have equal hashes, and how many requests are in such a group.
-    pub fn same_hash_counts(&self) -> Result<(u64, u64), LedgerError> {
-        let r = &self.schema().requests;
-        let Some(hash) = &r.args_hash else { return Ok((0, 0)) };
-        let found = self.repeated(&r.source, hash, 0)?;
-        Ok((found.pairs, found.members))
-    }
-
     /// Groups of requests with equal hashes: the request ids of the `limit` groups with the newest rows, oldest
     /// first, at most 100 of each.
     pub fn equal_hashes(&self, limit: usize) -> Result<Named<Vec<String>>, LedgerError> {
@@ -184,7 +183,7 @@ impl Reader<'_> {
             let tells = e.label != e.key && !bytes.is_empty();
             if tells { repeats.push(state.hash_one(bytes), place) } else { Ok(()) }
         })?;
-        let found = repeats.finish(limit).map_err(|e| self.no_room(&e))?;
+        let found = self.unlocked(|| repeats.finish(limit))?.map_err(|e| self.no_room(&e))?;
         let shared = self.confirmed(&e.source, &e.label, &e.request_id, &found)?.into_iter();
         let shared = shared.filter_map(|(label, mut ids)| {
             ids.sort_unstable();
@@ -198,59 +197,30 @@ impl Reader<'_> {
         })
     }
 
-    /// Effects whose request_id has no row, at most `limit`. None where a damaged file has lost rows.
-    pub fn effects_without_request(&self, limit: usize) -> Result<Loose, LedgerError> {
+    /// The place of the oldest effect that still has a request: loose ones before it were swept. `None` also
+    /// where a damaged file has lost rows.
+    pub fn oldest_effect_with_request(&self) -> Result<Option<i64>, LedgerError> {
         let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
-        let Some(e) = effects else { return Ok(Loose::default()) };
-        let r = &self.schema().requests;
-        let (pos, id) = (&e.source.pos, quoted(&r.id));
-        let on = format!("{} AS r ON r.{id} = e.{}", r.source.from, quoted(&e.request_id));
-        let loose = format!(
-            "{} LEFT JOIN {on} WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL AND e.{} IS NOT NULL
-             ORDER BY e.{pos} DESC LIMIT ?3",
-            self.select_effects(),
-            quoted(&e.request_id),
-        );
-        // CROSS JOIN keeps this order of the tables: the first hit is the oldest.
-        let oldest = format!(
-            "SELECT e.{pos} FROM {} AS e CROSS JOIN {on} WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
-            e.source.from,
-        );
-        let mut out = Loose::default();
-        self.in_pieces(&e.source, r.id_indexed, |low, high| {
-            let left = sql_limit(limit - out.effects.len());
-            if left > 0 {
-                out.effects.extend(self.query(&loose, (low, high, left), |r| self.effect(r))?);
-            }
-            let first = self.query(&oldest, (low, high), |r| r.get::<_, i64>(0))?;
-            out.oldest_with_request = first.first().copied().or(out.oldest_with_request);
+        let Some(e) = effects else { return Ok(None) };
+        let sql = self.first_with_request(e);
+        let mut oldest = None;
+        self.in_pieces(&e.source, self.schema().requests.id_indexed, |low, high| {
+            let first = self.query(&sql, (low, high), |r| r.get::<_, i64>(0))?;
+            oldest = first.first().copied().or(oldest);
             Ok(true)
         })?;
-        Ok(out)
+        Ok(oldest)
     }
 
-    /// Done requests without an effect, newest first, at most `limit`. None where
-    /// [`Reader::has_effects_table`] says no.
-    pub fn done_without_effect(&self, limit: usize) -> Result<Vec<Row>, LedgerError> {
-        let effects = self.schema().effects.as_ref().filter(|_| self.has_effects_table());
-        let Some(e) = effects else { return Ok(Vec::new()) };
+    /// CROSS JOIN keeps this order of the tables: the first hit is the oldest.
+    fn first_with_request(&self, e: &Effects) -> String {
         let r = &self.schema().requests;
-        let (pos, rid) = (&r.source.pos, quoted(&e.request_id));
-        let sql = format!(
-            "{} LEFT JOIN {} AS e ON e.{rid} = r.{} WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3 AND e.{rid} IS NULL
-             ORDER BY r.{pos} DESC LIMIT ?4",
-            self.select_rows(),
-            e.source.from,
-            quoted(&r.id),
-            quoted(&r.status),
-        );
-        let mut out: Vec<Row> = Vec::new();
-        self.in_pieces(&r.source, e.request_indexed, |low, high| {
-            let left = sql_limit(limit - out.len());
-            out.extend(self.query(&sql, (low, high, DONE, left), row)?);
-            Ok(out.len() < limit)
-        })?;
-        Ok(out)
+        let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
+        format!(
+            "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid}
+             WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
+            e.source.from, r.source.from,
+        )
     }
 
     /// Done requests without an effect: the newest `limit` ids, and how many there are.
@@ -277,9 +247,60 @@ impl Reader<'_> {
     /// Effects whose request has no row: lost ones, and swept ones (older than the oldest effect that still
     /// has a request); the newest `limit` of each. None where a damaged file has lost rows.
     pub fn loose(&self, limit: usize) -> Result<(Named<String>, Named<String>), LedgerError> {
-        let (mut lost, mut purged) = (Named::default(), Named::default());
+        let mut scan = LooseScan::default();
         let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
-        let Some(e) = effects else { return Ok((lost, purged)) };
+        if let Some(e) = effects {
+            self.in_pieces(&e.source, self.schema().requests.id_indexed, |low, high| {
+                self.loose_between(e, (low, high), limit, &mut scan).map(|()| true)
+            })?;
+        }
+        Ok(scan.found())
+    }
+
+    /// The next `budget` effects of such a pass, newest first; keep `scan` between reads. (Where a table has no
+    /// rowid a piece is the whole table.)
+    pub fn loose_step(
+        &self,
+        scan: &mut LooseScan,
+        limit: usize,
+        budget: usize,
+    ) -> Result<(), LedgerError> {
+        let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
+        let (Some(e), false) = (effects, scan.complete) else {
+            scan.complete = true;
+            return Ok(());
+        };
+        self.breathe()?;
+        let high = match scan.before {
+            None => i64::MAX,
+            Some(before) => before - 1,
+        };
+        let (pos, from) = (&e.source.pos, &e.source.from);
+        let low = if e.source.rowid {
+            let sql = format!(
+                "SELECT min(p), count(*) FROM (SELECT {pos} AS p FROM {from} WHERE {pos} <= ?1 ORDER BY {pos} DESC LIMIT ?2)"
+            );
+            let found = self.query(&sql, (high, sql_limit(budget.max(1))), |r| {
+                Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, i64>(1)?))
+            })?;
+            let full = found.first().filter(|(_, n)| *n >= sql_limit(budget.max(1)));
+            full.and_then(|(low, _)| *low).unwrap_or(i64::MIN)
+        } else {
+            i64::MIN
+        };
+        self.loose_between(e, (low, high), limit, scan)?;
+        scan.before = Some(low);
+        scan.complete = low == i64::MIN;
+        Ok(())
+    }
+
+    fn loose_between(
+        &self,
+        e: &Effects,
+        (low, high): (i64, i64),
+        limit: usize,
+        scan: &mut LooseScan,
+    ) -> Result<(), LedgerError> {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
         let joined = format!(
@@ -287,39 +308,26 @@ impl Reader<'_> {
              WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL AND e.{rid} IS NOT NULL ORDER BY e.{pos} DESC",
             e.source.from, r.source.from,
         );
-        // CROSS JOIN keeps this order of the tables: the first hit is the oldest.
-        let first = format!(
-            "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid}
-             WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
-            e.source.from, r.source.from,
-        );
+        let first = self.first_with_request(e);
         // Below the oldest effect with a request all are loose: no join needed.
         let all = format!(
             "SELECT e.{rid} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 AND e.{rid} IS NOT NULL ORDER BY e.{pos} DESC",
             e.source.from,
         );
-        let mut kept = false;
-        // Newest first: what looks swept is lost after all once an older effect has a request.
-        self.in_pieces(&e.source, r.id_indexed, |low, high| {
-            let oldest = self.query(&first, (low, high), |r| r.get::<_, i64>(0))?.first().copied();
-            match oldest {
-                Some(oldest) => {
-                    kept = true;
-                    lost.absorb(std::mem::take(&mut purged), limit);
-                    self.name_ids(&joined, (oldest, high), limit, &mut lost)?;
-                    if let Some(below) = oldest.checked_sub(1).filter(|b| *b >= low) {
-                        self.name_ids(&all, (low, below), limit, &mut purged)?;
-                    }
+        let oldest = self.query(&first, (low, high), |r| r.get::<_, i64>(0))?.first().copied();
+        match oldest {
+            Some(oldest) => {
+                // Newest first: what looked swept is lost after all once an older effect has a request.
+                scan.kept = true;
+                scan.lost.absorb(std::mem::take(&mut scan.purged), limit);
+                self.name_ids(&joined, (oldest, high), limit, &mut scan.lost)?;
+                if let Some(below) = oldest.checked_sub(1).filter(|b| *b >= low) {
+                    self.name_ids(&all, (low, below), limit, &mut scan.purged)?;
                 }
-                None => self.name_ids(&all, (low, high), limit, &mut purged)?,
+                Ok(())
             }
-            Ok(true)
-        })?;
-        if !kept {
-            // Nothing tells that they are old.
-            std::mem::swap(&mut lost, &mut purged);
+            None => self.name_ids(&all, (low, high), limit, &mut scan.purged),
         }
-        Ok((lost, purged))
     }
 
     fn name_ids(
@@ -349,7 +357,7 @@ impl Reader<'_> {
         self.each(source, name, false, |place, value| {
             repeats.push(state.hash_one(bytes(value)), place)
         })?;
-        repeats.finish(limit).map_err(|e| self.no_room(&e))
+        self.unlocked(|| repeats.finish(limit))?.map_err(|e| self.no_room(&e))
     }
 
     /// Reads the groups again: the value they share, and the column `id` of each place, oldest first. What a

@@ -30,11 +30,6 @@ impl Recipe {
         }
     }
 
-    /// The recipe of this name.
-    pub fn by_name(name: &str) -> Option<Recipe> {
-        Recipe::ALL.iter().copied().find(|r| r.name() == name)
-    }
-
     /// The text that is hashed. `keep` says which other top-level members belong to it.
     fn text(self, arguments: &str, keep: impl Fn(&[u8]) -> bool) -> Result<String, HashError> {
         if !raw::is_object(arguments) {
@@ -80,11 +75,6 @@ pub fn args_hash(arguments: &str) -> Result<String, HashError> {
     Recipe::default().hash(arguments)
 }
 
-/// [`Recipe::hash_declared`] by the default recipe.
-pub fn args_hash_declared(arguments: &str, properties: &[String]) -> Result<String, HashError> {
-    Recipe::default().hash_declared(arguments, properties)
-}
-
 fn sha256_hex(text: &str) -> String {
     let mut out = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {
@@ -121,7 +111,7 @@ mod tests {
         let declared = ["title".to_owned(), "body".to_owned(), "request_id".to_owned()];
         let sent = r#"{"request_id":"r","title":"a","body":"","priority":3}"#;
         let kept = args_hash(r#"{"title":"a","body":""}"#).unwrap();
-        assert_eq!(args_hash_declared(sent, &declared), Ok(kept.clone()));
+        assert_eq!(Recipe::default().hash_declared(sent, &declared), Ok(kept.clone()));
         assert_ne!(args_hash(sent), Ok(kept));
     }
 
@@ -130,7 +120,5 @@ mod tests {
         assert_eq!(args_hash("[1]"), Err(HashError::NotAnObject));
         assert_eq!(args_hash(""), Err(HashError::NotAnObject));
         assert!(matches!(args_hash("{"), Err(HashError::Dumps(_))));
-        assert_eq!(Recipe::by_name("python"), Some(Recipe::Python));
-        assert_eq!(Recipe::by_name("md5"), None);
     }
 }

@@ -12,6 +12,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -196,6 +197,9 @@ impl Opener {
     pub(super) fn lock(&self, file: &File, deadline: Instant) -> Result<bool, LedgerError> {
         let until = deadline.min(Instant::now() + busy(deadline));
         loop {
+            if self.closing.load(Ordering::Relaxed) {
+                return Err(self.error(Trouble::Closed));
+            }
             match fcntl_lock(file, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => return Ok(true),
                 // A writer folds its -wal in, or holds the file exclusively.
@@ -301,6 +305,7 @@ impl Opener {
         if busy(deadline) == BUSY {
             conn.busy_timeout(BUSY)?;
         } else {
+            CLOSING.set(Some(Arc::clone(&self.closing)));
             conn.busy_handler(Some(every_millisecond))?;
         }
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -352,11 +357,17 @@ fn busy(deadline: Instant) -> Duration {
     if long { BUSY_LONG } else { BUSY }
 }
 
+thread_local! {
+    /// The flag of the ledger whose thread this is: SQLite's handler is a plain function.
+    static CLOSING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
 /// SQLite's own handler soon looks only every 100 ms, and a writer of a rollback-journal ledger that commits
 /// all the time leaves gaps of a millisecond.
 fn every_millisecond(tries: i32) -> bool {
     sleep(Duration::from_millis(1));
-    u128::try_from(tries).is_ok_and(|n| n < BUSY_LONG.as_millis())
+    let closing = CLOSING.with_borrow(|c| c.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)));
+    !closing && u128::try_from(tries).is_ok_and(|n| n < BUSY_LONG.as_millis())
 }
 
 fn len(file: &Path) -> Option<u64> {

@@ -42,6 +42,17 @@ pub struct How {
     pub whole: bool,
 }
 
+impl How {
+    /// Other evidence says that rows are missing: with no `-wal` beside a ledger in WAL mode that is a warning.
+    pub fn doubt_wal(&mut self, evidence: &str) {
+        if self.wal_absent {
+            self.warnings.push(format!(
+                "there is no -wal beside it, and {evidence}: this may be a copy that lacks the newest rows"
+            ));
+        }
+    }
+}
+
 /// One consistent snapshot of a ledger (of a rollback-journal ledger: every row with its effects is one,
 /// and [`How::whole`] says whether all is).
 pub struct Reader<'c> {
@@ -272,6 +283,22 @@ impl<'c> Reader<'c> {
         }
         self.locked_at.set(Some(Instant::now()));
         Ok(())
+    }
+
+    /// Does work that needs nothing from the file; where a reader's lock holds a writer up, without it.
+    pub(super) fn unlocked<T>(&self, work: impl FnOnce() -> T) -> Result<T, LedgerError> {
+        if self.locked_at.get().is_none() {
+            return Ok(work());
+        }
+        self.conn.execute_batch("COMMIT").map_err(|e| self.error(&e))?;
+        let done = work();
+        self.conn.execute_batch("BEGIN").map_err(|e| self.error(&e))?;
+        let version = self.data_version()?;
+        if self.version.replace(version) != version {
+            self.how.borrow_mut().whole = false;
+        }
+        self.locked_at.set(Some(Instant::now()));
+        Ok(done)
     }
 
     /// Also takes the read lock. Differs after another connection's commit.

@@ -184,18 +184,6 @@ impl Reader<'_> {
         Ok(self.full_survey(limit)?.unfinished)
     }
 
-    /// The unfinished among the next `budget` rows before `before`, and from where to go on; `None`
-    /// when there is nothing older.
-    pub fn unfinished_from(
-        &self,
-        before: Option<i64>,
-        budget: usize,
-    ) -> Result<(Vec<Row>, Option<i64>), LedgerError> {
-        let mut pass = Survey { before, ..Survey::keeping(usize::MAX) };
-        self.survey(&mut pass, budget)?;
-        Ok((pass.unfinished, if pass.complete { None } else { pass.before }))
-    }
-
     /// Who has claimed when, over the whole table.
     pub fn owners(&self) -> Result<Vec<OwnerSpan>, LedgerError> {
         Ok(self.full_survey(0)?.owners())

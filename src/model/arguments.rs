@@ -1,7 +1,7 @@
 //! Where the arguments of a repeat come from, and which of several is the right one. Pure: files are read
 //! elsewhere. The hash proves; without one, only a single candidate is good enough.
 
-use super::hash::{self, Proof};
+use super::hash::{self, Proof, Shape};
 use super::transcript;
 use crate::journal::Call;
 use crate::json::python::python_dumps;
@@ -104,11 +104,11 @@ pub fn from_text(text: &str, name: &str, request_id: &str, look_up: &str) -> Vec
         .collect()
 }
 
-/// The one to send. `declared` gives the properties of a candidate's tool (empty when unknown).
+/// The one to send. `shape` gives the schema of a candidate's tool (empty when unknown).
 pub fn choose(
     candidates: Vec<Candidate>,
     row_hash: Option<&str>,
-    declared: impl Fn(Option<&str>) -> Vec<String>,
+    shape: impl Fn(Option<&str>) -> Shape,
     proof: Option<&Proof>,
 ) -> Choice {
     let mut distinct: Vec<Candidate> = Vec::new();
@@ -120,7 +120,7 @@ pub fn choose(
         }
     }
     let checked = |c: &Candidate| {
-        hash::check(Some(&c.args), row_hash, &declared(c.tool.as_deref()), proof).check
+        hash::check(Some(&c.args), row_hash, &shape(c.tool.as_deref()), proof).check
     };
     if let Some(i) = distinct.iter().position(|c| checked(c) == HashCheck::Equal) {
         return Choice::One(distinct.swap_remove(i));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn chosen(list: &[&str], hash: Option<&str>, proof: Option<&Proof>) -> Choice {
-        choose(list.iter().map(|a| candidate(a)).collect(), hash, |_| Vec::new(), proof)
+        choose(list.iter().map(|a| candidate(a)).collect(), hash, |_| Shape::default(), proof)
     }
 
     #[test]

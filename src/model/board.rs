@@ -141,6 +141,10 @@ pub struct Counts {
     pub suspect_pairs: u64,
     /// Requests with more than one effect.
     pub duplicates: u64,
+    /// Effects whose request has no row and was not swept.
+    pub effects_without_request: u64,
+    /// Effects whose request was swept.
+    pub requests_purged: u64,
     /// When the ledger was read.
     pub as_of: Time,
     /// All rows were read; otherwise the numbers are what could be read.
@@ -166,6 +170,14 @@ impl Counts {
         for (n, one) in [(self.suspect_pairs, "suspect pair"), (self.duplicates, "duplicate")] {
             if n > 0 {
                 parts.push(format!("{n} {one}{}", if n == 1 { "" } else { "s" }));
+            }
+        }
+        for (n, one, many) in [
+            (self.effects_without_request, "effect without request", "effects without request"),
+            (self.requests_purged, "request purged", "requests purged"),
+        ] {
+            if n > 0 {
+                parts.push(format!("{n} {}", if n == 1 { one } else { many }));
             }
         }
         parts.join(" · ")
@@ -218,6 +230,9 @@ mod tests {
             odd.headline(),
             "at least 7 requests · 5 done · 2 abandoned · 1 suspect pair · 2 duplicates"
         );
+        let loose =
+            Counts { effects_without_request: 1, requests_purged: 2, suspect_pairs: 0, ..night() };
+        assert!(loose.headline().ends_with(" · 1 effect without request · 2 requests purged"));
     }
 
     #[test]

@@ -76,9 +76,11 @@ impl<'a> Context<'a> {
         known: impl IntoIterator<Item = &'r Row>,
     ) -> Context<'a> {
         let calls: Vec<&Call> =
-            session.calls.values().filter(|c| !lookup::is_look_up(session, look_up, c)).collect();
+            session.calls.values().filter(|c| !lookup::is_look_up(look_up, c)).collect();
         self.owner_generations =
-            owner_generations(known, &calls, &session.generations, self.owners);
+            owner_generations(known, &calls, &session.generations, self.owners, |row| {
+                self.histories.other_owner_at(&row.request_id)
+            });
         self.session = Some(session);
         self.look_up = look_up;
         self.pairing = pairing;
@@ -90,7 +92,7 @@ impl<'a> Context<'a> {
         let Some(s) = self.session else { return Vec::new() };
         let work = s.calls.values().filter(|c| c.request_id.as_deref() == Some(request_id));
         let mut calls: Vec<Call> =
-            work.filter(|c| !lookup::is_look_up(s, self.look_up, c)).cloned().collect();
+            work.filter(|c| !lookup::is_look_up(self.look_up, c)).cloned().collect();
         // Recorded calls are numbered apart from our own: time orders them.
         calls.sort_by_key(|c| c.sent_at);
         calls

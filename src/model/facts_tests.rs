@@ -169,12 +169,12 @@ fn pairing_folds_over_a_session_in_its_order() {
     use crate::model::pairing::{Paired, Read};
     let tape = night();
     let fold = |r2: Option<Row>| {
-        Paired::fold(&tape.session, LOOK_UP, |id| {
+        Paired::fold(&tape.session, LOOK_UP, &mut Default::default(), |id| {
             let row = match id {
                 "r-1" => None,
                 _ => r2.clone(),
             };
-            Some(Read { row, at: t(9.0), absent_at: None })
+            Some(Read { row, at: t(9.0), absent_at: None, there_since: None })
         })
         .pairing()
     };
@@ -182,5 +182,55 @@ fn pairing_folds_over_a_session_in_its_order() {
     assert_eq!(fold(Some(row("r-2", "running", "A", 3.2))), Pairing::Proven);
     assert_eq!(fold(Some(row("r-2", "running", "A", 2.0))), Pairing::Consistent);
     assert_eq!(fold(None), Pairing::Unproven);
-    assert_eq!(Paired::fold(&tape.session, LOOK_UP, |_| None).pairing(), Pairing::Unproven);
+    let unread = Paired::fold(&tape.session, LOOK_UP, &mut Default::default(), |_| None);
+    assert_eq!(unread.pairing(), Pairing::Unproven);
+}
+
+#[test]
+fn a_look_up_is_judged_by_the_first_read_after_it() {
+    use crate::model::pairing::{FirstReads, Paired, Read};
+    let mut tape = Tape::new();
+    tape.open(0.0, 1);
+    tape.call(1.0, 1, 1, LOOK_UP, "r");
+    tape.answer(2.0, 1, 1, r#"{"request_id":"r","status":"done"}"#);
+    let mut first = FirstReads::new();
+    let mut fold = |row: Option<Row>, at: f64| {
+        let read = |_: &str| {
+            Some(Read { row: row.clone(), at: t(at), absent_at: None, there_since: None })
+        };
+        Paired::fold(&tape.session, LOOK_UP, &mut first, read).pairing()
+    };
+    assert_eq!(fold(None, 1.5), Pairing::Unproven, "read before the answer");
+    assert_eq!(fold(Some(row("r", "done", "A", 0.5)), 3.0), Pairing::Consistent);
+    // Swept in the night: that is no denial of what was answered then.
+    assert_eq!(fold(None, 90_000.0), Pairing::Consistent);
+}
+
+#[test]
+fn what_a_tool_says_later_changes_no_earlier_call() {
+    let list = |hint: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":9,"result":{{"tools":[{{"name":"peek","annotations":{hint}}}]}}}}"#
+        )
+    };
+    let mut tape = Tape::new();
+    tape.open(0.0, 1);
+    let listed = |tape: &mut Tape, at: f64, hint: &str| {
+        let raw = frame::request(&Id::from(9), "tools/list", None).into();
+        tape.add(at, 1, Kind::Sent { raw, exchange: None, purpose: Purpose::Asked });
+        tape.add(at + 0.1, 1, Kind::Received { raw: list(hint).into(), exchange: None });
+    };
+    tape.call(0.5, 1, 1, "peek", "r");
+    listed(&mut tape, 1.0, r#"{"readOnlyHint":true}"#);
+    tape.call(2.0, 1, 2, "peek", "r");
+    listed(&mut tape, 3.0, "{}");
+    let (owners, histories) = (OwnerView::default(), Histories::default());
+    let ctx = Context::new(&histories, &owners, Rules::default(), t(10.0)).with_session(
+        &tape.session,
+        LOOK_UP,
+        Pairing::Unproven,
+        &[],
+    );
+    let work: Vec<Time> = ctx.calls_of("r").iter().map(|c| c.sent_at).collect();
+    assert_eq!(work, [t(0.5)], "before the list nobody had said so; after it, it had been said");
 }

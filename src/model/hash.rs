@@ -1,9 +1,10 @@
 //! The arguments hash against a row's, and whether the recipe is proven for this ledger: it is once it
 //! reproduces the hash of another row. Pure.
 
-use crate::journal::Call;
+use crate::journal::{Call, Tool};
+use crate::json::raw;
 use crate::judge::HashCheck;
-use crate::ledger::hash::Recipe;
+use crate::ledger::hash::{REQUEST_ID, Recipe};
 use crate::ledger::{Effect, Row};
 
 /// What a check found, and how, for people.
@@ -24,29 +25,114 @@ pub struct Proof {
     pub request_id: String,
 }
 
-/// A recipe, and which arguments it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    All,
-    Declared,
+/// What a tool's schema says of its arguments: servers hash what they took in, and may have dropped what is not
+/// declared, added defaults, and turned one kind of number into another. Empty where nobody knows the schema.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Declared properties with the raw JSON of their schemas.
+    declared: Vec<(String, String)>,
 }
 
-/// Whether `args` have `row_hash`: by all arguments, else by those that `declared` names (servers drop
-/// what their schema does not declare before they hash). Empty `declared` means that nobody knows.
-fn reproduces(recipe: Recipe, args: &str, declared: &[String], row_hash: &str) -> Option<How> {
-    if recipe.hash(args).is_ok_and(|h| h.eq_ignore_ascii_case(row_hash)) {
-        return Some(How::All);
+impl Shape {
+    /// As the server lists the tool.
+    pub fn of(tool: &Tool) -> Shape {
+        let schema = tool.input_schema.as_deref().unwrap_or_default();
+        let properties = raw::get(schema, "properties").and_then(raw::members).unwrap_or_default();
+        let declared = properties.into_iter().map(|(k, v)| (k.into_owned(), v.to_owned()));
+        Shape { declared: declared.collect() }
     }
-    let by_schema = !declared.is_empty()
-        && recipe.hash_declared(args, declared).is_ok_and(|h| h.eq_ignore_ascii_case(row_hash));
-    by_schema.then_some(How::Declared)
+
+    fn names(&self) -> Vec<String> {
+        self.declared.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Declared properties that `args` does not have, with their defaults.
+    fn missing<'s>(&'s self, args: &str) -> Vec<(&'s str, Option<&'s str>)> {
+        let members = raw::members(args).unwrap_or_default();
+        let lacks = |name: &str| name != REQUEST_ID && !members.iter().any(|(k, _)| k == name);
+        let missing = self.declared.iter().filter(|(name, _)| lacks(name));
+        missing.map(|(name, schema)| (name.as_str(), raw::get(schema, "default"))).collect()
+    }
+
+    /// `args` with the defaults of what they lack; `None` where there are none.
+    fn with_defaults(&self, args: &str) -> Option<String> {
+        let added: Vec<_> =
+            self.missing(args).into_iter().filter_map(|(k, d)| Some((k, d?))).collect();
+        let members = raw::members(args).filter(|_| !added.is_empty())?;
+        Some(object(members.iter().map(|(k, v)| (k.as_ref(), *v)).chain(added)))
+    }
+
+    /// Why a server may hash something else than `args`, dropped arguments and defaults aside.
+    fn doubt(&self, args: &str) -> Option<String> {
+        if let Some((name, _)) = self.missing(args).iter().find(|(_, default)| default.is_none()) {
+            return Some(format!("{name} is not among them, and the server may have filled it in"));
+        }
+        let members = raw::members(args)?;
+        let coerced = |name: &str, value: &str| {
+            let schema = self.declared.iter().find(|(k, _)| k == name).map(|(_, s)| s.as_str());
+            schema.is_some_and(|s| may_be_coerced(value, s))
+        };
+        let (name, _) = members.iter().find(|(k, v)| coerced(k, v))?;
+        Some(format!("the server may take {name} for another kind of number"))
+    }
+}
+
+/// Whether a server that types its arguments may change how a number in `value` is spelled: `100` for a float,
+/// `1.0` for an integer. Says yes where the schema lies elsewhere.
+fn may_be_coerced(value: &str, schema: &str) -> bool {
+    let (mut integer, mut fraction) = (false, false);
+    // Outside of strings a number is a run of these characters that begins with a digit or a minus.
+    let (mut in_string, mut escaped) = (false, false);
+    let outside: String = value
+        .chars()
+        .map(|c| {
+            let inside = in_string;
+            match c {
+                '"' if !escaped => in_string = !in_string,
+                _ => {}
+            }
+            escaped = c == '\\' && inside && !escaped;
+            if inside || c == '"' { ' ' } else { c }
+        })
+        .collect();
+    for word in outside.split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))) {
+        if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+            let whole = !word.contains(['.', 'e', 'E']);
+            integer |= whole;
+            fraction |= !whole;
+        }
+    }
+    let says = |word: &str| schema.contains(word);
+    (says("\"number\"") && integer)
+        || (says("\"integer\"") && fraction)
+        || (says("\"$ref\"") && (integer || fraction))
+}
+
+/// Whether `args` have `row_hash`, and by which of them, in words.
+fn reproduces(recipe: Recipe, args: &str, shape: &Shape, row_hash: &str) -> Option<&'static str> {
+    let is = |hash: Result<String, _>| hash.is_ok_and(|h: String| h.eq_ignore_ascii_case(row_hash));
+    if is(recipe.hash(args)) {
+        return Some("all arguments");
+    }
+    if shape.declared.is_empty() {
+        return None;
+    }
+    let names = shape.names();
+    if is(recipe.hash_declared(args, &names)) {
+        return Some("the declared arguments only");
+    }
+    let full = shape.with_defaults(args)?;
+    if is(recipe.hash_declared(&full, &names)) {
+        return Some("the declared arguments, with defaults added");
+    }
+    is(recipe.hash(&full)).then_some("all arguments, with defaults added")
 }
 
 /// Checks `args` against `row_hash`. `proof` of another request turns a difference into a fact.
 pub fn check(
     args: Option<&str>,
     row_hash: Option<&str>,
-    declared: &[String],
+    shape: &Shape,
     proof: Option<&Proof>,
 ) -> Checked {
     let not = |how: &str| Checked { check: HashCheck::NotChecked, how: how.to_owned() };
@@ -59,17 +145,17 @@ pub fn check(
         if let Err(e) = recipe.hash(args) {
             return not(&format!("the arguments can't be hashed: {e}"));
         }
-        if let Some(how) = reproduces(*recipe, args, declared, row_hash) {
-            let which = match how {
-                How::All => "all arguments",
-                How::Declared => "the declared arguments only",
-            };
+        if let Some(which) = reproduces(*recipe, args, shape, row_hash) {
             let how = format!("equal to the row's hash ({}, {which})", recipe.name());
             return Checked { check: HashCheck::Equal, how };
         }
     }
-    match proof {
-        Some(p) => Checked {
+    match (proof, shape.doubt(args)) {
+        (Some(_), Some(doubt)) => Checked {
+            check: HashCheck::DiffersUnproven,
+            how: format!("differs from the row's hash, which proves nothing: {doubt}"),
+        },
+        (Some(p), None) => Checked {
             check: HashCheck::DiffersProven,
             how: format!(
                 "differs from the row's hash; the recipe ({}) reproduces that of {}",
@@ -77,7 +163,7 @@ pub fn check(
                 p.request_id
             ),
         },
-        None => Checked {
+        (None, _) => Checked {
             check: HashCheck::DiffersUnproven,
             how: "differs from the row's hash; no other row shows that the server hashes this way"
                 .into(),
@@ -85,28 +171,35 @@ pub fn check(
     }
 }
 
-/// Looks for a row other than `but` whose hash a recipe reproduces: from a call that was seen of it, or
-/// from the columns of its effect. `declared` gives the properties of a tool by its name.
+/// Looks for rows whose hash a recipe reproduces: from a call that was seen of it, or from the columns of its
+/// effect. Two are enough, since each is a proof for all but itself. `shape` tells of a tool by its name.
 pub fn prove<'a>(
     rows: impl IntoIterator<Item = &'a Row>,
     calls: &[&Call],
-    declared: impl Fn(&str) -> Vec<String>,
-    but: &str,
-) -> Option<Proof> {
-    for row in rows.into_iter().filter(|r| r.request_id != but) {
+    shape: impl Fn(&str) -> Shape,
+) -> Vec<Proof> {
+    let mut proofs: Vec<Proof> = Vec::new();
+    for row in rows {
+        if proofs.iter().any(|p| p.request_id == row.request_id) {
+            continue;
+        }
+        if proofs.len() > 1 {
+            break;
+        }
         let Some(hash) = row.args_hash.as_deref().filter(|h| !h.is_empty()) else { continue };
         for recipe in Recipe::ALL {
             let by_call = calls
                 .iter()
                 .filter(|c| c.request_id.as_deref() == Some(row.request_id.as_str()))
                 .filter_map(|c| Some((c.args.as_deref()?, c.tool.as_str())))
-                .any(|(args, tool)| reproduces(*recipe, args, &declared(tool), hash).is_some());
+                .any(|(args, tool)| reproduces(*recipe, args, &shape(tool), hash).is_some());
             if by_call || row.effects.iter().any(|e| from_effect(e, *recipe, hash).is_some()) {
-                return Some(Proof { recipe: *recipe, request_id: row.request_id.clone() });
+                proofs.push(Proof { recipe: *recipe, request_id: row.request_id.clone() });
+                break;
             }
         }
     }
-    None
+    proofs
 }
 
 /// With more columns than this only the whole and each single omission are tried.
@@ -165,7 +258,7 @@ mod tests {
     #[test]
     fn equal_different_and_not_checked() {
         let proof = Proof { recipe: Recipe::Python, request_id: "night-002".into() };
-        let word = |args, hash, proof| check(args, hash, &[], proof).check;
+        let word = |args, hash, proof| check(args, hash, &Shape::default(), proof).check;
         assert_eq!(word(Some(ARGS), Some(NIGHT_001), None), HashCheck::Equal);
         let other = Some(r#"{"title":"障害報告","body":""}"#);
         assert_eq!(word(other, Some(NIGHT_001), None), HashCheck::DiffersUnproven);
@@ -178,23 +271,84 @@ mod tests {
     #[test]
     fn undeclared_arguments_are_what_a_server_drops() {
         let sent = r#"{"title":"障害報告","body":"ログイン不可","priority":3}"#;
-        let declared = ["request_id", "title", "body"].map(str::to_owned);
-        assert_eq!(check(Some(sent), Some(NIGHT_001), &declared, None).check, HashCheck::Equal);
-        assert_eq!(check(Some(sent), Some(NIGHT_001), &[], None).check, HashCheck::DiffersUnproven);
+        let declared = shape(r#"{"request_id":{},"title":{},"body":{}}"#);
+        let word = |shape: &Shape| check(Some(sent), Some(NIGHT_001), shape, None).check;
+        assert_eq!(word(&declared), HashCheck::Equal);
+        assert_eq!(word(&Shape::default()), HashCheck::DiffersUnproven);
+    }
+
+    fn shape(properties: &str) -> Shape {
+        let tool = format!(r#"{{"name":"t","inputSchema":{{"properties":{properties}}}}}"#);
+        Shape::of(&Tool::parse(&tool).unwrap())
+    }
+
+    #[test]
+    fn what_a_server_may_add_or_respell_is_no_conflict() {
+        let proof = Proof { recipe: Recipe::Python, request_id: "other".into() };
+        let stored = |args: &str| Recipe::Python.hash(args).unwrap();
+        for (properties, sent, took_in, want) in [
+            // FastMCP: `body: str = ""`.
+            (
+                r#"{"title":{"type":"string"},"body":{"type":"string","default":""}}"#,
+                r#"{"title":"a","x":1}"#,
+                r#"{"title":"a","body":""}"#,
+                HashCheck::Equal,
+            ),
+            (
+                r#"{"title":{"type":"string"},"body":{"type":"string","default":""}}"#,
+                r#"{"title":"a"}"#,
+                r#"{"title":"b","body":""}"#,
+                HashCheck::DiffersProven,
+            ),
+            (
+                r#"{"title":{"type":"string"},"body":{"type":"string"}}"#,
+                r#"{"title":"a"}"#,
+                r#"{"title":"a","body":"?"}"#,
+                HashCheck::DiffersUnproven,
+            ),
+            (
+                r#"{"amount":{"type":"number"}}"#,
+                r#"{"amount":100}"#,
+                r#"{"amount":100.0}"#,
+                HashCheck::DiffersUnproven,
+            ),
+            (
+                r#"{"amounts":{"type":"array","items":{"type":"number"}}}"#,
+                r#"{"amounts":[1.5, 2]}"#,
+                r#"{"amounts":[1.5, 2.0]}"#,
+                HashCheck::DiffersUnproven,
+            ),
+            (
+                r#"{"amount":{"type":"number"},"note":{"type":"string"}}"#,
+                r#"{"amount":100.5,"note":"7 \"8"}"#,
+                r#"{"amount":200.5,"note":"7 \"8"}"#,
+                HashCheck::DiffersProven,
+            ),
+        ] {
+            let hash = stored(took_in);
+            let got = check(Some(sent), Some(&hash), &shape(properties), Some(&proof));
+            assert_eq!(got.check, want, "{properties} {sent}: {}", got.how);
+        }
     }
 
     #[test]
     fn another_row_proves_the_recipe_and_the_same_one_never_does() {
         let rows = [night_001()];
-        let by_effect = prove(&rows, &[], |_| Vec::new(), "other").unwrap();
-        assert_eq!(by_effect.request_id, "night-001");
-        assert_eq!(prove(&rows, &[], |_| Vec::new(), "night-001"), None);
+        let by_effect = prove(&rows, &[], |_| Shape::default());
+        assert_eq!(by_effect.len(), 1);
+        assert_eq!(by_effect[0].request_id, "night-001");
+        let second = Row { request_id: "second".into(), ..night_001() };
+        let third = Row { request_id: "third".into(), ..night_001() };
+        assert_eq!(
+            prove([&rows[0], &rows[0], &second, &third], &[], |_| Shape::default()).len(),
+            2
+        );
         let bare = [Row { effects: Vec::new(), ..night_001() }];
         let mut c = call("night-001", 1, 0.0);
         c.args = Some(ARGS.into());
-        assert!(prove(&bare, &[&c], |_| Vec::new(), "other").is_some());
+        assert_eq!(prove(&bare, &[&c], |_| Shape::default()).len(), 1);
         c.args = Some(r#"{"title":"x"}"#.into());
-        assert_eq!(prove(&bare, &[&c], |_| Vec::new(), "other"), None);
+        assert_eq!(prove(&bare, &[&c], |_| Shape::default()), []);
     }
 
     #[test]

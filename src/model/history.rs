@@ -57,6 +57,10 @@ pub struct Step {
 
 #[derive(Debug, Clone)]
 struct Seen {
+    /// When the newest read that told of it began.
+    read_at: Time,
+    /// The first read of this life of the row.
+    since: Time,
     rowid: i64,
     status: String,
     owner: String,
@@ -74,9 +78,11 @@ pub struct Histories {
 }
 
 impl Histories {
-    /// A row as it was read at `read_at`.
+    /// A row as it was in a read that began at `read_at`. One that is older than what is known says nothing.
     pub fn observe(&mut self, row: &Row, read_at: Time) {
         let now = Seen {
+            read_at,
+            since: read_at,
             rowid: row.rowid,
             status: row.status.clone(),
             owner: row.owner.clone().unwrap_or_default(),
@@ -86,10 +92,12 @@ impl Histories {
             steps: Vec::new(),
         };
         match self.rows.get_mut(&row.request_id) {
+            Some(old) if read_at < old.read_at => {}
             Some(old) => {
                 let mut steps = std::mem::take(&mut old.steps);
                 steps.extend(changes(old, &now, read_at));
-                *old = Seen { steps, ..now };
+                let since = if old.gone.is_some() { read_at } else { old.since };
+                *old = Seen { steps, since, ..now };
             }
             None => {
                 let steps = first(&now, read_at);
@@ -104,9 +112,14 @@ impl Histories {
         }
     }
 
-    /// The request was looked for at `read_at` and has no row.
+    /// The request was looked for in a read that began at `read_at` and has no row.
     pub fn missing(&mut self, request_id: &str, read_at: Time) {
-        let Some(seen) = self.rows.get_mut(request_id).filter(|s| s.gone.is_none()) else { return };
+        let newer = |s: &&mut Seen| s.read_at <= read_at;
+        let Some(seen) = self.rows.get_mut(request_id).filter(newer) else { return };
+        seen.read_at = read_at;
+        if seen.gone.is_some() {
+            return;
+        }
         seen.gone = Some(read_at);
         let change = if seen.status == "done" { Change::Swept } else { Change::Released };
         seen.steps.push(Step { at: read_at, change });
@@ -135,6 +148,21 @@ impl Histories {
     /// What was seen of this request, oldest first.
     pub fn of(&self, request_id: &str) -> &[Step] {
         self.rows.get(request_id).map_or(&[], |s| &s.steps)
+    }
+
+    /// The newest claim that was seen of another owner than the one that was seen last.
+    pub fn other_owner_at(&self, request_id: &str) -> Option<Time> {
+        let seen = self.rows.get(request_id)?;
+        let by_other = |s: &&Step| match &s.change {
+            Change::Claimed(owner) | Change::TakenOver { to: owner, .. } => *owner != seen.owner,
+            _ => false,
+        };
+        seen.steps.iter().rev().find(by_other).map(|s| s.at)
+    }
+
+    /// The first read that saw the row in its present life, or in its last one.
+    pub fn there_since(&self, request_id: &str) -> Option<Time> {
+        Some(self.rows.get(request_id)?.since)
     }
 
     /// Since when a row that was there is missed.
@@ -203,6 +231,7 @@ mod tests {
             ]
         );
         assert_eq!(h.vanished_at("r"), None);
+        assert_eq!((h.other_owner_at("r"), h.other_owner_at("x")), (Some(t(1.0)), None));
     }
 
     #[test]
@@ -222,6 +251,22 @@ mod tests {
         assert_eq!(h.of("d").last().map(|s| &s.change), Some(&Change::Swept));
         h.missing("never seen", t(3.0));
         assert!(h.of("never seen").is_empty());
+    }
+
+    #[test]
+    fn an_older_read_turns_nothing_back() {
+        let mut h = Histories::default();
+        h.observe(&row("r", "running", "A", 1.0), t(2.0));
+        h.observe(&row("r", "done", "A", 1.0), t(9.0));
+        // A pass that began earlier and came through later.
+        h.observe(&row("r", "running", "A", 1.0), t(5.0));
+        h.missing("r", t(5.0));
+        assert_eq!(h.of("r").last().map(|s| &s.change), Some(&Change::Done));
+        h.missing("r", t(10.0));
+        h.observe(&row("r", "running", "A", 1.0), t(9.5));
+        assert_eq!((h.vanished_at("r"), h.there_since("r")), (Some(t(10.0)), Some(t(2.0))));
+        h.observe(&row("r", "running", "A", 11.0), t(12.0));
+        assert_eq!((h.vanished_at("r"), h.there_since("r")), (None, Some(t(12.0))));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::journal::call::answer_object;
 use crate::journal::event::Transport;
-use crate::journal::{Call, Generation, Hint, Outcome, Session};
+use crate::journal::{Call, Generation, Outcome, Session};
 use crate::json::raw;
 use crate::judge::ServerWord;
 use crate::time::Time;
@@ -66,12 +66,10 @@ pub fn started_by_us(generation: &Generation) -> Option<Time> {
     }
 }
 
-/// Whether `call` can have changed nothing: the look-up tool, or one that the server calls read-only.
-pub fn is_look_up(session: &Session, look_up: &str, call: &Call) -> bool {
-    call.tool == look_up
-        || session.tools.find(&call.tool).is_some_and(|t| {
-            t.read_only == Hint::True && t.destructive != Hint::True && !t.listed_twice
-        })
+/// Whether `call` can have changed nothing: the look-up tool, or one that the server called read-only when it
+/// was sent. What it says of its tools later doesn't count.
+pub fn is_look_up(look_up: &str, call: &Call) -> bool {
+    call.tool == look_up || call.reads_only
 }
 
 /// Every answered look-up, oldest first.

@@ -5,9 +5,10 @@
 //! said.
 
 use super::lookup::{LookUp, is_look_up};
-use crate::journal::{Call, Session};
+use crate::journal::call::answer_object;
+use crate::journal::{AnswerStatus, Call, CallId, Outcome, Session, Settled};
 use crate::judge::Pairing;
-use crate::judge::observed::claimed_by;
+use crate::judge::observed::{claimed_by, replayed};
 use crate::ledger::Row;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -28,25 +29,45 @@ pub struct Paired {
 pub struct Read {
     /// Its row.
     pub row: Option<Row>,
-    /// When it was read.
+    /// When the read began.
     pub at: Time,
     /// When it was last looked for and not there, before `row` was.
     pub absent_at: Option<Time>,
+    /// Since when its row is known to be there, or was there before it went.
+    pub there_since: Option<Time>,
 }
+
+/// What the ledger had when it was first read after each look-up's answer. Later reads say nothing of that
+/// answer: rows are swept, and made.
+pub type FirstReads = BTreeMap<CallId, Read>;
 
 impl Paired {
     /// The fold over a whole session. `read` gives what the ledger has of a request, read after
-    /// everything in `session`; `None` for one that was not read.
-    pub fn fold(session: &Session, look_up: &str, read: impl Fn(&str) -> Option<Read>) -> Paired {
+    /// everything in `session`; `None` for one that was not read. `first` is kept between folds.
+    pub fn fold(
+        session: &Session,
+        look_up: &str,
+        first: &mut FirstReads,
+        read: impl Fn(&str) -> Option<Read>,
+    ) -> Paired {
         let mut paired = Paired::default();
         for call in session.calls.values() {
-            let Some(r) = call.request_id.as_deref().and_then(&read) else { continue };
+            let read = || call.request_id.as_deref().and_then(&read);
             if call.tool == look_up {
-                if let Some(look) = LookUp::read(call, session.generation_n(call.generation)) {
-                    paired.looked_up(&look, r.row.as_ref(), r.at);
+                let Some(look) = LookUp::read(call, session.generation_n(call.generation)) else {
+                    continue;
+                };
+                if !first.contains_key(&call.id)
+                    && let Some(r) = read().filter(|r| r.at >= look.at)
+                {
+                    first.insert(call.id, r);
                 }
-            } else if let Some(row) = &r.row
-                && !is_look_up(session, look_up, call)
+                if let Some(r) = first.get(&call.id) {
+                    paired.looked_up(&look, r);
+                }
+            } else if !is_look_up(look_up, call)
+                && let Some(r) = read()
+                && let Some(row) = &r.row
             {
                 // Nobody else sent this request_id between the look and now, as far as anybody can see.
                 let absent = r.absent_at.is_some_and(|at| at <= call.sent_at);
@@ -78,14 +99,16 @@ impl Paired {
         }
     }
 
-    /// The server answered a look-up; `row` is what the ledger, read at `read_at`, has of that request.
-    /// Only a read that came after the answer can be held against it.
-    pub fn looked_up(&mut self, look: &LookUp, row: Option<&Row>, read_at: Time) {
-        let (Some(status), true) = (look.status.as_deref(), read_at >= look.at) else { return };
+    /// The server answered a look-up; `read` is what the ledger has of that request. Only a read that came
+    /// after the answer can be held against it.
+    pub fn looked_up(&mut self, look: &LookUp, read: &Read) {
+        let (Some(status), true) = (look.status.as_deref(), read.at >= look.at) else { return };
         let id = &look.request_id;
-        match row {
-            // The row must have been there when the question was asked: a later claim is no denial.
-            Some(r) if status == "unknown" && r.claimed_at.is_none_or(|c| c < look.asked_at) => {
+        // The row must have been there when the question was asked: a later claim is no denial.
+        let there =
+            |r: &Row| r.claimed_at.or(read.there_since).is_some_and(|since| since < look.asked_at);
+        match &read.row {
+            Some(r) if status == "unknown" && there(r) => {
                 self.denied.insert(
                     id.clone(),
                     format!("the server does not know {id}, which this ledger has"),
@@ -103,8 +126,9 @@ impl Paired {
                         Some(format!("the server said '{said}' of {id}, this ledger '{stored}'"));
                 }
             },
-            // A finished row does not go away between two moments; a running one may.
-            None if status == "done" => {
+            // A finished row does not go away between two moments; a running one may. One that was seen here
+            // was swept.
+            None if status == "done" && read.there_since.is_none() => {
                 self.denied.insert(
                     id.clone(),
                     format!("the server has finished {id}, of which this ledger has no row"),
@@ -117,12 +141,11 @@ impl Paired {
     /// The row of a request that we sent a call for. `absent_before`: it was looked for before the call
     /// was sent, and was not there.
     pub fn own_call(&mut self, call: &Call, row: &Row, absent_before: bool) {
-        let same = call.request_id.as_deref() == Some(row.request_id.as_str());
-        if claimed_by(row, call) || (same && call.sent > 0 && absent_before) {
+        if claimed_by(row, call) || (absent_before && made(row, call)) {
             self.proven =
                 Some(format!("a call of ours made the row of {} in this ledger", row.request_id));
-            // It writes this file, whatever it denied before.
-            self.denied.clear();
+            // Whatever it denied of this request before; what it denies of others still stands.
+            self.denied.remove(&row.request_id);
         }
     }
 
@@ -137,15 +160,36 @@ impl Paired {
     }
 }
 
+/// Whether `call` can have made a row that was not there before it was sent. The server's clock may be
+/// behind, so a claim from before the sending doesn't speak against it; what was answered does.
+fn made(row: &Row, call: &Call) -> bool {
+    let in_time = |s: &Settled| row.claimed_at.is_some_and(|claimed| claimed <= s.at);
+    call.request_id.as_deref() == Some(row.request_id.as_str())
+        && call.sent > 0
+        && call.settled.as_ref().is_none_or(|s| match s.outcome {
+            Outcome::NotSent | Outcome::Refused => false,
+            Outcome::Unknown => true,
+            Outcome::ToolError | Outcome::RpcError => in_time(s),
+            Outcome::Ok => {
+                let said = s.result.as_deref().and_then(answer_object);
+                let same = said.zip(row.result.as_ref()).and_then(|(said, r)| differ(r, &said));
+                s.answer_status != Some(AnswerStatus::InProgress)
+                    && replayed(call) != Some(true)
+                    && (in_time(s) || same == Some(false))
+            }
+        })
+}
+
 /// Both have a result and they are not the same JSON.
 fn results_differ(row: &Row, look: &LookUp) -> bool {
-    let (Some(stored), Some(said)) = (&row.result, &look.result) else { return false };
-    let plain = |text: &str| crate::json::python::python_dumps(text, true, &[]).ok();
-    match (plain(stored), plain(said)) {
-        (Some(a), Some(b)) => a != b,
-        // Not JSON: nothing to compare by.
-        _ => false,
-    }
+    let both = row.result.as_ref().zip(look.result.as_ref());
+    both.is_some_and(|(stored, said)| differ(stored, said) == Some(true))
+}
+
+/// Whether two results differ, but for the remark that one is replayed; `None` where one is not JSON.
+fn differ(a: &str, b: &str) -> Option<bool> {
+    let plain = |text: &str| crate::json::python::python_dumps(text, true, &["replayed"]).ok();
+    Some(plain(a)? != plain(b)?)
 }
 
 #[cfg(test)]
@@ -166,12 +210,32 @@ mod tests {
         }
     }
 
+    fn read(row: Option<&Row>, at: f64) -> Read {
+        Read { row: row.cloned(), at: t(at), absent_at: None, there_since: None }
+    }
+
     fn after(looks: &[(&LookUp, Option<&Row>)]) -> Pairing {
         let mut p = Paired::default();
         for (l, r) in looks {
-            p.looked_up(l, *r, t(100.0));
+            p.looked_up(l, &read(*r, 100.0));
         }
         p.pairing()
+    }
+
+    #[test]
+    fn what_was_seen_here_was_swept_and_what_has_no_claim_time_may_be_new() {
+        let judged = |status: &str, r: Read| {
+            let mut p = Paired::default();
+            p.looked_up(&look("r", status, 50.0), &r);
+            p.pairing()
+        };
+        let seen = |since| Read { there_since: Some(t(since)), ..read(None, 100.0) };
+        assert_eq!(judged("done", seen(1.0)), Pairing::Unproven);
+        let timeless = Row { claimed_at: None, ..row("r", "done", "A", 0.0) };
+        let known = |since| Read { row: Some(timeless.clone()), ..seen(since) };
+        assert_eq!(judged("unknown", read(Some(&timeless), 100.0)), Pairing::Unproven);
+        assert_eq!(judged("unknown", known(60.0)), Pairing::Unproven);
+        assert_eq!(judged("unknown", known(1.0)), Pairing::Contradicted);
     }
 
     #[test]
@@ -199,7 +263,7 @@ mod tests {
             Pairing::Unproven
         );
         let mut p = Paired::default();
-        p.looked_up(&look("r", "unknown", 50.0), Some(&row("r", "done", "A", 1.0)), t(49.0));
+        p.looked_up(&look("r", "unknown", 50.0), &read(Some(&row("r", "done", "A", 1.0)), 49.0));
         assert_eq!(p.pairing(), Pairing::Unproven, "read before the answer");
         assert_eq!(after(&[(&look("r", "unknown", 50.0), None)]), Pairing::Unproven);
         assert_eq!(after(&[(&look("r", "running", 50.0), None)]), Pairing::Unproven);
@@ -231,10 +295,16 @@ mod tests {
         let mut p = Paired::default();
         p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 2.0), false);
         assert_eq!(p.pairing(), Pairing::Unproven, "claimed before it was sent");
-        p.looked_up(&look("x", "unknown", 5.0), Some(&row("x", "done", "A", 1.0)), t(6.0));
         p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 10.0), false);
         assert_eq!(p.pairing(), Pairing::Proven);
         assert!(p.why().contains("made the row of r"), "{}", p.why());
+        // A denial of the same request is answered by that; one of another request is not.
+        for (id, want) in [("r", Pairing::Proven), ("x", Pairing::Contradicted)] {
+            let mut p = Paired::default();
+            p.looked_up(&look(id, "unknown", 5.0), &read(Some(&row(id, "done", "A", 1.0)), 6.0));
+            p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 10.0), false);
+            assert_eq!(p.pairing(), want, "{id}");
+        }
         // A server whose clock is behind: its claim time is of no use, but the row was not there before.
         let mut p = Paired::default();
         p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 2.0), true);
@@ -242,5 +312,35 @@ mod tests {
         let mut p = Paired::default();
         p.own_call(&call("r", 1, 9.0).not_sent(9.0), &row("r", "running", "A", 10.0), true);
         assert_eq!(p.pairing(), Pairing::Unproven);
+    }
+
+    #[test]
+    fn a_call_that_did_nothing_proves_nothing() {
+        // The row was not there before; the agent's own server made it after ours had answered.
+        let with = |c: Call, r: &Row| {
+            let mut p = Paired::default();
+            p.own_call(&c, r, true);
+            p.pairing()
+        };
+        let later =
+            Row { result: Some(r#"{"ticket_id": "T-2"}"#.into()), ..row("r", "done", "B", 30.0) };
+        let ok = |object: &str| {
+            let mut c = call("r", 1, 9.0).ok(15.0, AnswerStatus::Done);
+            if let Some(s) = c.settled.as_mut() {
+                s.result = Some(format!(r#"{{"structuredContent":{object}}}"#).into());
+            }
+            c
+        };
+        let refused = call("r", 1, 9.0).settle(9.5, Outcome::Refused, "429");
+        let failed = call("r", 1, 9.0).settle(15.0, Outcome::ToolError, "boom");
+        for (name, c, want) in [
+            ("refused", refused, Pairing::Unproven),
+            ("failed before the claim", failed, Pairing::Unproven),
+            ("another result", ok(r#"{"ticket_id":"T-1","replayed":false}"#), Pairing::Unproven),
+            ("replayed", ok(r#"{"ticket_id":"T-2","replayed":true}"#), Pairing::Unproven),
+            ("its own result", ok(r#"{"ticket_id":"T-2","replayed":false}"#), Pairing::Proven),
+        ] {
+            assert_eq!(with(c, &later), want, "{name}");
+        }
     }
 }

@@ -7,7 +7,8 @@ use super::store::{Failure, Store};
 use super::tool::{Outcome, Tool, ToolSet, string};
 use crate::error::{Error, Result};
 use crate::wire::id::Id;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// `redial serve tickets`.
 #[derive(Debug, Clone)]
@@ -48,12 +49,37 @@ impl Tickets {
             stop,
             faults,
         };
-        store.connect().map_err(|e| {
-            Error::ledger(format!("the ledger {} can't be used: {e}", store.path.display()))
+        usable(&store.path).map_err(|why| {
+            Error::ledger(format!("the ledger {} can't be used: {why}", store.path.display()))
                 .hint("--ledger names an SQLite file of this server, or one to be made in an existing folder")
         })?;
         super::log(&format!("boot id {}", store.owner));
         Ok(Tickets(store))
+    }
+}
+
+/// Whether a call will be able to use the file, by a look alone: like the reference, the ledger is opened only
+/// for a call, so that a server that is merely started changes nothing in it.
+fn usable(path: &Path) -> std::result::Result<(), String> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let folder = match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    match std::fs::File::open(path) {
+        Ok(file) => {
+            let mut head = Vec::new();
+            file.take(MAGIC.len() as u64).read_to_end(&mut head).map_err(|e| e.to_string())?;
+            let ours = head.is_empty() || head == MAGIC;
+            if ours { Ok(()) } else { Err("it is no SQLite file".into()) }
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            if !folder.is_dir() {
+                return Err(format!("there is no folder {}", folder.display()));
+            }
+            rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| e.to_string())
+        }
+        Err(e) => Err(e.to_string()),
     }
 }
 

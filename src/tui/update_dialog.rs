@@ -8,7 +8,6 @@ use super::dialog::{Dialog, Review, Stage};
 use super::keys::{Code, Key};
 use super::msg::Effect;
 use crate::model::arguments::{Choice, choose, from_text};
-use crate::model::lookup::LOOK_UP;
 
 /// Opens it for the selected request and asks what a repeat would be.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
@@ -57,6 +56,15 @@ pub fn checked(app: &mut App, request_id: &str, seq: u64, check: Check) {
 /// An answer has come, or will not.
 pub fn reissued(app: &mut App, request_id: &str, report: Result<Report, String>) {
     app.sending.remove(request_id);
+    let came = match &report {
+        Ok(r) => {
+            let effects =
+                r.effects.map(|(a, b)| format!(", effects {a} → {b}")).unwrap_or_default();
+            format!("{}, now {}{effects}", r.outcome, r.state_after)
+        }
+        Err(why) => format!("not sent: {why}"),
+    };
+    super::update::came_of(app, request_id, came);
     let waiting = dialog_mut(app)
         .filter(|d| d.request_id == request_id && matches!(d.stage, Stage::Sending { .. }));
     if let Some(dialog) = waiting {
@@ -116,6 +124,8 @@ fn send(app: &mut App, answer: Question, out: &mut Vec<Effect>) {
     if let Some(call) = dialog.release(answer) {
         dialog.stage = Stage::Sending { since: now };
         app.sending.insert(call.request_id.clone());
+        let what = format!("{} {}", call.tool, call.request_id);
+        super::update::log(app, what, &call.request_id);
         out.push(Effect::Reissue(call));
     }
 }
@@ -147,11 +157,11 @@ pub fn type_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
 /// arguments of this request are picked out; anything else is inserted as it is.
 pub fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
     let Some(id) = app.dialog().map(|d| d.request_id.clone()) else { return };
-    let found = from_text(text, "what was pasted", &id, LOOK_UP);
+    let found = from_text(text, "what was pasted", &id, &app.start.look_up);
     let detail = app.detail.as_deref().map(|d| &d.line).filter(|l| l.id() == id);
     let hash = detail.and_then(|l| l.row.args_hash.clone());
     let first = found.first().cloned();
-    let right = match choose(found, hash.as_deref(), |_| Vec::new(), None) {
+    let right = match choose(found, hash.as_deref(), |_| Default::default(), None) {
         Choice::One(c) => Some(c),
         _ => first,
     };

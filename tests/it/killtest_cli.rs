@@ -76,6 +76,8 @@ fn charge_shows_the_opposite_and_keeps_a_recording_of_each() {
         assert!(text.lines().all(|l| raw::members(l).is_some()));
         assert_eq!(kinds.iter().filter(|k| *k == "opened").count(), 2, "both lives are in it");
         assert!(text.contains("\"signal\":9") && text.contains("tools/call"));
+        let show = redial(&["show", &recording, "--json"]);
+        assert_eq!(show.exit, 0, "it opens as any recording: {}", show.all());
     }
     let r = killtest(&["--trials", "3", "--tool", "charge", "--at", "before-claim"]);
     assert_eq!((r.exit, numbers(&r)), (0, [3, 0, 3, 0, 0]), "nothing was done before the kill");

@@ -178,8 +178,10 @@ fn write_like_the_reference(file: &Path, journal: &str) {
         drop(conn);
         calls += 1;
         slowest = slowest.max(began.elapsed());
-        if calls == 20 {
-            println!("ready");
+        match calls {
+            20 => println!("ready"),
+            300 => println!("measured"),
+            _ => {}
         }
     }
     println!(
@@ -201,13 +203,30 @@ fn rate(said: &str) -> (f64, u64) {
     (n[0] as f64 * 1000.0 / n[1] as f64, n[2])
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_read_that_waits_for_a_lock_holds_up_no_quitting() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(DDL).unwrap();
+    db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let ledger = Ledger::open(&path);
+    let long = ledger.read_within(Duration::from_secs(1800), |r| r.newest(None, 1));
+    assert!(tokio::time::timeout(Duration::from_millis(200), long).await.is_err(), "it waits");
+    let began = Instant::now();
+    drop(ledger);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "quitting waited {took:?}");
+}
+
 #[test]
 fn under_a_tight_loop_writer_no_wrong_row_is_shown_and_it_is_not_held_up() {
     for (kind, reads) in [("write", 500), ("write-rollback", 150)] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.db");
-        let alone = Helper::start(kind, &path);
-        std::thread::sleep(Duration::from_millis(500));
+        let mut alone = Helper::start(kind, &path);
+        // Enough calls to tell a rate by.
+        alone.wait_for("measured");
         let (alone, _) = rate(&alone.stop());
         for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
             let _ = fs::remove_file(dir.path().join(name));

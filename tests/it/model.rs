@@ -82,7 +82,7 @@ async fn other_rows_prove_the_recipe_and_make_a_difference_a_conflict() {
     let args = &done.candidates[0].args;
     assert_eq!(args, r#"{"request_id": "night-002", "title": "請求修正", "body": "金額誤り"}"#);
     assert_eq!(
-        hash::check(Some(args), row.args_hash.as_deref(), &[], None).check,
+        hash::check(Some(args), row.args_hash.as_deref(), &hash::Shape::default(), None).check,
         HashCheck::Equal
     );
     let unknown = inspector.request("night-404", None).await;
@@ -118,4 +118,38 @@ async fn an_effect_without_its_row_is_swept_when_it_is_the_older_one() {
     }
     let (_, v) = inspector.verify(&Expected::default(), false).await.unwrap();
     assert_eq!(v.sentence, "NOT exactly once: 1 effect without request");
+    let overview = inspector.overview(|| async {}).await.unwrap();
+    assert_eq!(overview.how.as_ref().unwrap().warnings, [""; 0], "no WAL, no doubt about one");
+    let judging = inspector.judging(overview).await;
+    let headline = inspector.counts(&judging, later()).headline();
+    assert!(
+        headline.ends_with("3 tickets · 1 effect without request · 1 request purged"),
+        "{headline}"
+    );
+}
+
+#[tokio::test]
+async fn newer_effects_make_a_missing_wal_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let make = |sql: &str| {
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.execute_batch(&format!("PRAGMA journal_mode=WAL; {} {sql}", super::ledger_read::DDL))
+            .unwrap();
+    };
+    make(
+        "INSERT INTO requests VALUES ('kept', 'h', 'done', '{}', 'A', 1795963560.0);
+         INSERT INTO tickets VALUES ('T-2', 'kept', 'b', '');",
+    );
+    let inspector = Inspector::new(Some(Ledger::open(&path)), None, Rules::default());
+    let warnings = async || {
+        let overview = inspector.overview(|| async {}).await.unwrap();
+        overview.how.unwrap().warnings
+    };
+    assert_eq!(warnings().await, [""; 0], "at rest: as it should be");
+    make("INSERT INTO tickets VALUES ('T-3', 'lost', 'c', '');");
+    let told = warnings().await;
+    assert!(told.len() == 1 && told[0].contains("1 effect has no request"), "{told:?}");
+    let request = inspector.request("lost", None).await;
+    assert_eq!(request.how.unwrap().unwrap().warnings.len(), 1);
 }

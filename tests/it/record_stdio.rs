@@ -1,6 +1,6 @@
 //! The tap on stdio with real processes: bytes, ends, signals, kills, disks.
 
-use crate::support::{LIMIT, until};
+use crate::support::until;
 use redial::journal::Outcome;
 use redial::record::entry::{Entry, Line, Side, What, decode};
 use redial::recording::Recording;
@@ -320,12 +320,10 @@ fn a_reader_that_never_reads_holds_nothing_up() {
     let (mut stdin, theirs) = (tap.stdin.take().unwrap(), data.clone());
     let writer = std::thread::spawn(move || stdin.write_all(&theirs).unwrap());
     let mut got = Vec::new();
-    let began = std::time::Instant::now();
     tap.stdout.take().unwrap().read_to_end(&mut got).unwrap();
     writer.join().unwrap();
     assert!(got == data);
     assert_eq!(wait(&mut tap).code(), Some(0));
-    assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
 }
 
 #[test]

@@ -43,6 +43,11 @@ fn sql(path: &Path, query: &str) -> Option<String> {
     use rusqlite::{Connection, OptionalExtension};
     let conn = Connection::open(path).unwrap();
     conn.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+    // The server makes its tables at the first call, as the reference does.
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'tickets'";
+    if conn.query_row(tables, [], |r| r.get::<_, i64>(0)).unwrap() == 0 {
+        return None;
+    }
     conn.query_row(query, [], |r| r.get::<_, rusqlite::types::Value>(0)).optional().unwrap().map(
         |v| match v {
             rusqlite::types::Value::Integer(i) => i.to_string(),
@@ -316,5 +321,29 @@ fn a_ledger_that_cannot_be_one_ends_the_server_with_words() {
             .unwrap();
         assert_eq!((out.status.code(), out.stdout.len()), (Some(6), 0));
         assert!(String::from_utf8(out.stderr).unwrap().contains("can't be used"));
+    }
+}
+
+#[test]
+fn a_server_that_is_merely_started_changes_nothing_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let foreign = dir.path().join("foreign.db");
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE other(x)").unwrap();
+    let before = std::fs::read(&foreign).unwrap();
+    let new = dir.path().join("new.db");
+    for path in [&foreign, &new] {
+        let ran =
+            crate::support::cli::redial(&["serve", "tickets", "--ledger", path.to_str().unwrap()]);
+        assert_eq!(ran.exit, 0, "{}", ran.all());
+    }
+    assert_eq!(std::fs::read(&foreign).unwrap(), before);
+    assert!(!new.exists());
+    let text = dir.path().join("notes.txt");
+    std::fs::write(&text, "some text that is longer than a header").unwrap();
+    let gone = dir.path().join("no/such/folder.db");
+    for path in [&text, &gone] {
+        let ran =
+            crate::support::cli::redial(&["serve", "tickets", "--ledger", path.to_str().unwrap()]);
+        assert_eq!(ran.exit, 6, "{}", ran.all());
     }
 }

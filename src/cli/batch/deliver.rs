@@ -4,7 +4,7 @@
 use super::lines::Wanted;
 use crate::cli::connect::known_tool;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::open::readable;
+use crate::cli::open::ledger_error;
 use crate::cli::reissue::{RepeatJson, repeat};
 use crate::cli::report::{CallJson, Witness, exit_of};
 use crate::client::Client;
@@ -47,7 +47,7 @@ pub struct Delivered {
     pub request_id: Option<String>,
     /// The call and its outcome.
     pub call: CallJson,
-    /// What it changed in the ledger.
+    /// A repeat: what it changed in the ledger.
     pub repeat: Option<RepeatJson>,
     /// The generation it was sent on.
     pub generation: Option<u32>,
@@ -100,7 +100,7 @@ impl Shared {
     async fn judged(&self, wanted: &Wanted) -> Result<Ready> {
         let tools = self.client.tools().await?;
         let tool = known_tool(&tools, &wanted.tool)?;
-        if self.inspector.ledger.is_none() {
+        if !self.is_repeat(wanted.request_id.as_deref()).await? {
             let gate = tool_gate(tool, tools.complete);
             if self.inspector.read_only && gate.ask != Ask::None {
                 let why = format!("--read-only lets only read-only tools run: {}", gate.why);
@@ -109,8 +109,6 @@ impl Shared {
             let reads_only = tool.is_some_and(|t| t.read_only == Hint::True);
             return Ok(Ready::First { reads_only });
         }
-        // A ledger that can't be read can't say whether this is a repeat.
-        readable(self.inspector.ledger.as_ref()).await?;
         let wish = Wish {
             request_id: wanted.request_id.clone(),
             tool: Some(wanted.tool.clone()),
@@ -120,6 +118,7 @@ impl Shared {
                 source: Source::Given,
             }],
             first_delivery: true,
+            limit_s: Some(wanted.timeout_s.unwrap_or(self.call_limit_s)),
         };
         let prepared = self.inspector.prepare(&wish).await?;
         let confirmed = self.confirm.iter().find(|c| prepared.decision.passes(Some(c))).cloned();
@@ -127,6 +126,17 @@ impl Shared {
             return Err(stopped(&prepared.decision));
         }
         Ok(Ready::Judged { prepared: Box::new(prepared), confirmed })
+    }
+
+    /// Whether the ledger has the request. A ledger that can't be read can't say so: nothing is sent then.
+    ///
+    /// The whole judgement is only made of repeats: it looks at every call so far, which is too much for each of
+    /// thousands of lines.
+    async fn is_repeat(&self, id: Option<&str>) -> Result<bool> {
+        let (Some(ledger), Some(id)) = (&self.inspector.ledger, id) else { return Ok(false) };
+        let id = id.to_owned();
+        let row = ledger.read_async(move |r| r.row(&id)).await.map_err(ledger_error)?;
+        Ok(row.is_some())
     }
 
     async fn send(&self, number: usize, wanted: &Wanted, ready: Ready) -> Result<Delivered> {
@@ -145,7 +155,7 @@ impl Shared {
             }
             Ready::Judged { prepared, confirmed } => {
                 let p = &*prepared;
-                let released = self.inspector.release(p, confirmed.as_deref(), Some(limit)).await?;
+                let released = self.inspector.release(&p.agreed(confirmed.as_deref())).await?;
                 let changed = repeat(p, Some(&released), id);
                 (released.call, p.reads_only, Some(changed))
             }
@@ -217,9 +227,9 @@ impl Shared {
 
 /// A line that may be sent.
 enum Ready {
-    /// Without a ledger: what is typed is sent.
+    /// No ledger has it: what is typed is sent.
     First { reads_only: bool },
-    /// With one: judged, and confirmed where that was asked for.
+    /// A repeat: judged, and confirmed where that was asked for.
     Judged { prepared: Box<Prepared>, confirmed: Option<String> },
 }
 

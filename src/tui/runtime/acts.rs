@@ -1,9 +1,9 @@
 //! What a person asked for: details, look-ups, what a repeat would be, the repeat itself, counting. The one
 //! place of the screen from which a `tools/call` leaves, and it goes through `inspect`'s gate again.
 
-use super::Hands;
+use super::{Hands, texts};
 use crate::error::{Error, Result};
-use crate::inspect::reissue::{Prepared, Released, Wish};
+use crate::inspect::reissue::{Agreed, Prepared, Released, Wish};
 use crate::inspect::request::Request;
 use crate::journal::Outcome;
 use crate::json::raw;
@@ -93,8 +93,20 @@ pub async fn act(hands: Hands, effect: Effect) {
                 client.reconnect();
             }
         }
+        Effect::Json { request_id, call } => {
+            let documents = texts::documents(&hands, &request_id, call).await;
+            hands.tell(Msg::Documents(documents)).await;
+        }
+        Effect::Copy { what, request_id } => {
+            let text = texts::copy(&hands, what, &request_id).await;
+            hands.tell(texts::kept(what.words().to_owned(), text)).await;
+        }
+        Effect::Keep { what, text } => hands.tell(texts::kept(what, Ok(text))).await,
         // Not of this kind; `serve` keeps them.
-        Effect::LoadWindow(_) | Effect::LoadDetail { .. } | Effect::Quit => {}
+        Effect::LoadWindow(_)
+        | Effect::LoadDetail { .. }
+        | Effect::Answer { .. }
+        | Effect::Quit => {}
     }
 }
 
@@ -124,14 +136,22 @@ fn gate(d: &Decision) -> Gate {
     Gate { question, reasons, word: d.confirm.clone() }
 }
 
-fn wish(id: &str, tool: Option<&str>, args: Option<&str>) -> Wish {
-    let given = |args: &str| Candidate { args: args.to_owned(), tool: None, source: Source::Given };
+fn wish(id: &str, tool: Option<&str>, given: Option<Candidate>) -> Wish {
     Wish {
         request_id: Some(id.to_owned()),
         tool: tool.map(str::to_owned),
-        candidates: args.map(given).into_iter().collect(),
+        candidates: given.into_iter().collect(),
         first_delivery: false,
+        limit_s: None,
     }
+}
+
+/// What the dialog holds: arguments known here, or a person's own. Those come from the agent's log: they were
+/// sent once, nobody knows when.
+fn given(args: &str, seen: &Request) -> Candidate {
+    let known = seen.candidates.iter().find(|c| c.args == args).map(|c| c.source.clone());
+    let source = known.unwrap_or_else(|| Source::Transcript("what was pasted".into()));
+    Candidate { args: args.to_owned(), tool: None, source }
 }
 
 /// What a repeat would be. Where the arguments can't be told, a person may give them.
@@ -141,7 +161,8 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
         Err(why) => {
             let bare = format!(r#"{{"request_id":{}}}"#, raw::quote(id));
             // When this fails too, it isn't for want of arguments.
-            match hands.inspector.prepare(&wish(id, None, Some(&bare))).await {
+            let bare = Candidate { args: bare, tool: None, source: Source::Given };
+            match hands.inspector.prepare(&wish(id, None, Some(bare))).await {
                 Ok(prepared) => (prepared, Some(why.what)),
                 Err(e) => return Err(e),
             }
@@ -190,7 +211,8 @@ async fn check(hands: &Hands, id: &str, tool: &str, args: &str) -> Check {
         return Check { hash: crate::judge::HashCheck::NotChecked, hash_why: why, gate };
     }
     let before = hands.inspector.request(id, Some(args)).await;
-    let decision = hands.inspector.decide(&wish(id, Some(tool), Some(args)), tool, &before);
+    let wish = wish(id, Some(tool), Some(given(args, &before)));
+    let decision = hands.inspector.decide(&wish, tool, &before);
     Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) }
 }
 
@@ -200,33 +222,27 @@ async fn reissue(hands: &Hands, call: &Reissue) -> Result<Report> {
     if let Some(why) = unfit(id, args) {
         return Err(Error::usage(why));
     }
-    let wish = wish(id, Some(tool), Some(args));
-    let before = hands.inspector.request(id, Some(args)).await;
-    let decision = hands.inspector.decide(&wish, tool, &before);
-    let now = gate(&decision);
-    if now.question > *answered {
-        let why = format!("things have changed since you were asked: {}", now.reasons.join("; "));
-        return Err(
-            Error::new(crate::error::Exit::Gate, why).hint("look again, and decide anew (r)")
-        );
-    }
-    let confirmed = decision.confirm.clone();
-    let prepared = Prepared {
-        tool: tool.clone(),
-        args: args.clone(),
-        source: Source::Given,
-        looked: None,
-        reads_only: false,
-        before,
-        decision,
+    let seen = hands.inspector.request(id, Some(args)).await;
+    let agreed = Agreed {
+        wish: &wish(id, Some(tool), Some(given(args, &seen))),
+        tool,
+        args,
+        ask: match answered {
+            Question::None => Ask::None,
+            Question::Preview => Ask::Preview,
+            Question::Ask => Ask::Ask,
+            Question::Type => Ask::Type,
+            Question::Refused => return Err(Error::usage("the gate refused it; nothing was sent")),
+        },
+        confirmed: Some(id),
     };
-    let released = hands.inspector.release(&prepared, Some(&confirmed), None).await?;
+    let released = hands.inspector.release(&agreed).await?;
     hands.tell_pairing(&released.after.paired).await;
-    Ok(report(hands, &prepared, released))
+    Ok(report(hands, released))
 }
 
-fn report(hands: &Hands, p: &Prepared, r: Released) -> Report {
-    let (before, after) = (&p.before, &r.after);
+fn report(hands: &Hands, r: Released) -> Report {
+    let (before, after) = (&r.before, &r.after);
     let settled = r.call.settled.as_ref();
     let outcome = r.call.outcome();
     let result = settled.and_then(|s| s.result.as_deref());

@@ -132,6 +132,7 @@ async fn plain(
     ask: &Ask,
 ) -> Result<Found, LedgerError> {
     let (anchor, count) = (ask.anchor, ask.count);
+    let began = Time::now();
     let (mut rows, has_newer) = ledger
         .read_async(move |r| {
             let any_newer = |id: i64| r.newer(id, 1).map(|rows| !rows.is_empty());
@@ -167,7 +168,7 @@ async fn plain(
         _ => rows.len() > count,
     };
     rows.truncate(count);
-    let rows = hands.inspector.window_lines(&rows, judging, Time::now());
+    let rows = hands.inspector.window_lines(&rows, began, judging, Time::now());
     Ok(Found { rows, has_newer, has_older, matches: None })
 }
 
@@ -235,7 +236,7 @@ mod tests {
         .unwrap();
         let inspector = Inspector::new(Some(Ledger::open(&path)), None, Rules::default());
         let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
-        Hands { inspector, news: mpsc::channel(8).0, judging }
+        Hands { inspector, news: mpsc::channel(8).0, judging, flags: Arc::default() }
     }
 
     async fn read(hands: &Hands, anchor: Anchor, filter: &str) -> Window {
