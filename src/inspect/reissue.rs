@@ -90,19 +90,6 @@ pub struct Released {
     pub replayed: Option<bool>,
 }
 
-impl Prepared {
-    /// As it was prepared, with what was typed for it.
-    pub fn agreed<'a>(&'a self, confirmed: Option<&'a str>) -> Agreed<'a> {
-        Agreed {
-            wish: &self.wish,
-            tool: &self.tool,
-            args: &self.args,
-            ask: self.decision.ask,
-            confirmed,
-        }
-    }
-}
-
 impl Inspector {
     /// Looks the request up, picks tool and arguments, and asks the gate. Sends nothing but the look-up.
     ///
