@@ -5,7 +5,9 @@ use super::connect::{check_request_id, open, settings};
 use super::failure::ErrorJson;
 use super::interrupt::{Interrupt, watched};
 use super::json::{document, raw_value};
-use super::open::{ledger_remarks, open_ledger, readable, remarks_plain, state_role, verdict_role};
+use super::open::{
+    ledger_error, ledger_remarks, open_ledger, readable, remarks_plain, state_role, verdict_role,
+};
 use super::plain::{Plain, Role, print_raw};
 use super::report::{Done, Witness, clip};
 use super::rows::RowJson;
@@ -168,14 +170,22 @@ fn json(a: &FindArgs, request: &Request, server: &Server) -> Doc {
             })
             .collect(),
         remarks: ledger_remarks(request.how.as_ref().and_then(|h| h.as_ref().ok())),
-        error: server.error.as_ref().map(ErrorJson::of),
+        error: server.error.clone().or_else(|| unreadable(request)).as_ref().map(ErrorJson::of),
         witness: server.witness.clone(),
     }
+}
+
+/// Why the ledger could say nothing of this request.
+fn unreadable(r: &Request) -> Option<Error> {
+    r.how.as_ref()?.as_ref().err().cloned().map(ledger_error)
 }
 
 fn exit_of(r: &Request, server: &Server) -> Exit {
     if let Some(e) = &server.error {
         return e.exit;
+    }
+    if unreadable(r).is_some() {
+        return Exit::Ledger;
     }
     if r.paired.pairing() == Pairing::Contradicted
         || r.line.finding.verdicts.contains(&Verdict::EndpointMismatch)
@@ -196,11 +206,12 @@ fn exit_of(r: &Request, server: &Server) -> Exit {
     if r.facts.row.is_some() || server_knows { Exit::Good } else { Exit::Found }
 }
 
-/// The state, for people: a missing row is no state.
-pub fn state(p: &mut Plain, line: &Line) {
-    let state = &line.judged.state;
-    let strength = line.judged.strength;
+/// The state, for people: a missing row is no state, and one that could not be read is not missing.
+pub fn state(p: &mut Plain, r: &Request) {
+    let state = &r.line.judged.state;
+    let strength = r.line.judged.strength;
     let words = match (state, strength) {
+        (State::NoRow, _) if unreadable(r).is_some() => "? the ledger can't be read".to_owned(),
         (State::NoRow, _) => "∅ no row".to_owned(),
         (_, Strength::Stored) => format!("{} {}", state.glyph(), state.word()),
         // Where the strength is another word than the state, it is half the message.
@@ -214,7 +225,7 @@ pub fn state(p: &mut Plain, line: &Line) {
 pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_why: Option<&str>) {
     let line = &r.line;
     p.line(Role::Strong, id);
-    state(p, line);
+    state(p, r);
     p.field("why", Role::Text, &line.judged.why);
     if !line.label.is_empty() {
         p.field("about", Role::Text, &line.label);
@@ -232,7 +243,7 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
         if let Some(result) = &row.result {
             p.field("result", Role::Text, &clip(result));
         }
-    } else if r.how.is_some() && line.judged.state != State::NoRow {
+    } else if matches!(r.how, Some(Ok(_))) && line.judged.state != State::NoRow {
         p.field("ledger", Role::Dim, "no row");
     }
     match (answer, server_why) {

@@ -27,7 +27,8 @@ pub fn open_ledger(a: &LedgerArgs) -> Result<(Option<Ledger>, Rules)> {
 /// Exit 6, in the ledger's own words.
 pub async fn readable(ledger: Option<&Ledger>) -> Result<()> {
     match ledger {
-        Some(l) => l.read_async(|_| Ok(())).await.map_err(ledger_error),
+        // A row, not only the schema: damaged pages show when they are read.
+        Some(l) => l.read_async(|r| r.newest(None, 1).map(drop)).await.map_err(ledger_error),
         None => Ok(()),
     }
 }

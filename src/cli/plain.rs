@@ -7,6 +7,7 @@ use crate::text::{self, visible};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the values of fields begin.
 const COLUMN: usize = 14;
@@ -227,9 +228,19 @@ pub fn print_raw(text: &str) -> bool {
     said(io::stdout().lock().write_all(text.as_bytes()))
 }
 
+/// Part of a report could not be written, though somebody may be waiting for it.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether all reports were written, or nobody wanted to read them; what is still buffered is written first.
+pub fn all_written() -> bool {
+    said(io::stdout().lock().flush());
+    !LOST.load(Ordering::Relaxed)
+}
+
 fn said(written: io::Result<()>) -> bool {
     if let Err(e) = &written
         && e.kind() != io::ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
     {
         complain(&format!("the report could not be written to stdout: {e}"));
     }

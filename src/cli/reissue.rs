@@ -228,7 +228,10 @@ fn after(p: &mut Plain, r: &Released) {
         }
         return;
     }
-    find::state(p, &a.line);
+    // Without a ledger nobody has looked: what was answered stands above.
+    if a.how.is_some() {
+        find::state(p, a);
+    }
     if a.how.is_some() {
         p.field(
             "pairing",
@@ -241,9 +244,11 @@ fn after(p: &mut Plain, r: &Released) {
 
 /// The next step of a call that no request_id names: no ledger can tell of it.
 fn next_without_id(r: &Released) -> Option<&'static str> {
-    (r.call.outcome() == Some(Outcome::Unknown)).then_some(
-        "look for its effect by other means before anything is repeated: it has no request_id, so no ledger tells",
-    )
+    (r.call.outcome() == Some(Outcome::Unknown)).then_some(if r.call.reads_only {
+        "no answer: the tool says that it only reads, so it may be asked again"
+    } else {
+        "look for its effect by other means before anything is repeated: it has no request_id, so no ledger tells"
+    })
 }
 
 /// What is known before anything is asked, for people.

@@ -10,9 +10,9 @@ use super::plain::{Cell, Plain, Role, complain, print_raw};
 use super::report::Done;
 use crate::error::{Error, Exit};
 use crate::inspect::Inspector;
-use crate::inspect::list::Judging;
+use crate::inspect::list::{Judging, Overview};
 use crate::judge::{State, Verdict};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerError, Row};
 use crate::model::Line;
 use crate::text::truncate;
 use crate::time::{Time, span};
@@ -22,6 +22,10 @@ use std::collections::BTreeMap;
 
 /// Rows read at once.
 const WINDOW: usize = 2_000;
+/// So many rows are held in memory, so that counts and rows are from one moment.
+const AT_ONCE: usize = 10_000;
+/// How often a ledger is read again because a writer committed meanwhile.
+const TRIES: usize = 5;
 /// Rows shown to people unless they ask for more.
 const SHOWN: usize = 1_000;
 /// Next steps told to people.
@@ -53,7 +57,8 @@ pub struct RowJson {
     pub claimed_at: Option<String>,
     pub age_s: Option<f64>,
     pub args_hash: Option<String>,
-    pub effects: usize,
+    /// `None`: this ledger can't show effects, or not all of them.
+    pub effects: Option<u64>,
     pub label: String,
     pub result: Option<Box<RawValue>>,
     pub verdict: Vec<String>,
@@ -73,7 +78,7 @@ impl RowJson {
             claimed_at: l.row.claimed_at.map(Time::rfc3339),
             age_s: l.age_s(now).map(|s| (s * 1000.0).round() / 1000.0),
             args_hash: l.row.args_hash.clone(),
-            effects: l.row.effects.len(),
+            effects: l.effects,
             label: l.label.clone(),
             result: l.row.result.as_deref().and_then(raw_value),
             verdict: l.verdict_words(),
@@ -90,10 +95,39 @@ pub async fn run(a: RowsArgs) -> Done {
             .into());
     };
     let inspector = Inspector::new(Some(ledger.clone()), None, rules);
-    let overview = inspector.overview(|| async {}).await.map_err(ledger_error)?;
+    // One more than is wanted tells whether there are more.
+    let wanted = a.limit.unwrap_or(if a.json { usize::MAX } else { SHOWN });
+    let wanted = if a.state.is_empty() { wanted.saturating_add(1) } else { usize::MAX };
+    let (overview, held) = snapshot(&inspector, wanted).await.map_err(ledger_error)?;
     let judging = inspector.judging(overview).await;
-    let windows = Windows { ledger, inspector, judging, now: Time::now() };
+    let windows = Windows { ledger, inspector, judging, held, now: Time::now() };
     if a.json { json(&a, &windows).await } else { plain(&a, &windows).await }
+}
+
+/// The overview, and the newest `wanted` rows from the same read where they are few enough. A ledger with a
+/// rollback journal lets its writer commit in the middle of a read: then it is read again.
+async fn snapshot(
+    inspector: &Inspector,
+    wanted: usize,
+) -> Result<(Overview, Option<Vec<Row>>), LedgerError> {
+    let most = wanted.min(AT_ONCE + 1);
+    let mut tries = 0;
+    loop {
+        let read = inspector.overview_and(|| async {}, move |r| r.newest(None, most)).await?;
+        let (mut overview, rows) = read;
+        let rows = rows.filter(|rows| rows.len() <= AT_ONCE || wanted <= AT_ONCE);
+        tries += 1;
+        let torn = overview.how.as_ref().is_some_and(|h| !h.whole);
+        if torn && tries < TRIES && rows.is_some() {
+            continue;
+        }
+        if let Some(how) = overview.how.as_mut().filter(|_| torn || rows.is_none()) {
+            how.infos.push(
+                "read in pieces: what was written meanwhile may be in the rows and not in the counts, or the other way round".into(),
+            );
+        }
+        return Ok((overview, rows));
+    }
 }
 
 async fn json(a: &RowsArgs, windows: &Windows) -> Done {
@@ -158,7 +192,7 @@ async fn plain(a: &RowsArgs, windows: &Windows) -> Done {
     } else {
         p.line(Role::Dim, &format!("no row is in the state {}", a.state.join(" or ")));
     }
-    if more {
+    if more && !lines.is_empty() {
         p.line(
             Role::Dim,
             &format!("… and older ones: the newest {} are shown (--limit N)", lines.len()),
@@ -194,10 +228,21 @@ struct Windows {
     ledger: Ledger,
     inspector: Inspector,
     judging: Judging,
+    /// The rows, where they were read together with the counts.
+    held: Option<Vec<Row>>,
     now: Time,
 }
 
 impl Windows {
+    /// The next rows older than `before`.
+    async fn window(&self, before: Option<i64>, n: usize) -> Result<Vec<Row>, Error> {
+        if let Some(held) = &self.held {
+            let older = held.iter().filter(|r| before.is_none_or(|b| r.rowid < b));
+            return Ok(older.take(n).cloned().collect());
+        }
+        self.ledger.read_async(move |r| r.newest(before, n)).await.map_err(ledger_error)
+    }
+
     /// Hands over judged lines in the wanted states, newest first, at most `limit`, until `take` has enough; says
     /// whether there are more.
     async fn each(
@@ -213,8 +258,7 @@ impl Windows {
         // One more than is wanted tells whether there are more.
         let window = if states.is_empty() { limit.saturating_add(1).min(WINDOW) } else { WINDOW };
         loop {
-            let read = self.ledger.read_async(move |r| r.newest(before, window)).await;
-            let rows = read.map_err(ledger_error)?;
+            let rows = self.window(before, window).await?;
             let Some(last) = rows.last() else { return Ok(false) };
             before = Some(last.rowid);
             let lines = self.inspector.lines(&rows, &self.judging, self.now);
@@ -248,7 +292,7 @@ pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
             (Role::Strong, l.row.request_id.clone()),
             (Role::Text, truncate(&crate::text::visible(&l.label), 40, "…").into_owned()),
             (Role::Dim, l.age_s(now).map_or_else(|| "–".into(), span)),
-            (Role::Text, l.row.effects.len().to_string()),
+            (Role::Text, l.effects.map_or_else(|| "–".into(), |n| n.to_string())),
             (role_of_verdict, words.join(", ")),
         ]);
     }

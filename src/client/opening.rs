@@ -128,7 +128,7 @@ pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
             format!("looked for {:?} in PATH={path}", command.first().map_or("", String::as_str))
         }
         Endpoint::Stdio { .. } if why.contains("ended") => {
-            "run the command by itself to see why it ends; its last stderr lines are above".into()
+            "run the command by itself to see why it ends; its stderr, if it wrote any, is shown here".into()
         }
         Endpoint::Stdio { .. } if why.contains("no handshake within") => {
             "a slow start may need a longer --start-timeout".into()

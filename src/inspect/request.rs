@@ -113,7 +113,10 @@ impl Inspector {
         // The endpoint's pairing is proven by our own calls alone: the recorded server may be another.
         let live = self.client.as_ref().map(|c| light::session(c.journal()));
         let wire = live.as_ref().or(session.as_ref());
-        let paired = paired(&self.look_up, wire, found, &mut seen);
+        let paired = match &read {
+            Some(Err(e)) => Paired::in_doubt(format!("nothing can be compared: {e}")),
+            _ => paired(&self.look_up, wire, found, &mut seen),
+        };
         let mut context = Context::new(&seen.histories, &owners, self.rules, at);
         if let Some(s) = &session {
             let called = found.into_iter().flat_map(|f| rows_of(&f.called));

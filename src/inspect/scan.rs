@@ -4,7 +4,7 @@
 use super::list::{Overview, overview};
 use super::{Inspector, owner_view};
 use crate::ledger::pass::repeated;
-use crate::ledger::{Ledger, LedgerError, LooseScan, Stamp, Survey};
+use crate::ledger::{Ledger, LedgerError, LooseScan, Reader, Stamp, Survey};
 use crate::time::Time;
 use std::collections::HashSet;
 use std::future::Future;
@@ -27,11 +27,34 @@ impl Inspector {
         &self,
         rest: impl Fn() -> F,
     ) -> Result<Overview, LedgerError> {
-        let Some(ledger) = &self.ledger else { return Ok(Overview::default()) };
+        self.overview_and(rest, |_| Ok(())).await.map(|(view, _)| view)
+    }
+
+    /// [`Inspector::overview`], and `also` from the very same read where the ledger is small enough for one;
+    /// `None` for a larger one.
+    ///
+    /// # Errors
+    /// When there is a ledger and it can't be read.
+    pub async fn overview_and<T: Send + 'static, F: Future<Output = ()>>(
+        &self,
+        rest: impl Fn() -> F,
+        also: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + 'static,
+    ) -> Result<(Overview, Option<T>), LedgerError> {
+        let Some(ledger) = &self.ledger else { return Ok((Overview::default(), None)) };
         let at = Time::now();
         let (first, stamp) = survey_piece(ledger, &Survey::keeping(UNFINISHED)).await?;
+        let mut more = None;
         let mut view = if first.complete {
-            ledger.read_async(overview).await?
+            let (view, also) = ledger
+                .read_async(move |r| {
+                    let (mut view, also) = (overview(r)?, also(r)?);
+                    // What came of the file until the end of the read.
+                    view.how = Some(r.how());
+                    Ok((view, also))
+                })
+                .await?;
+            more = Some(also);
+            view
         } else {
             let mut pass = Survey::keeping(UNFINISHED);
             pass.absorb(first);
@@ -71,7 +94,7 @@ impl Inspector {
             self.know(how.stamp, view.rows, &view.owners);
             self.know_groups(&view.groups);
         }
-        Ok(view)
+        Ok((view, more))
     }
 
     /// The rest of a pass. What is known of owners so far is of use at once: the newest claims come first.

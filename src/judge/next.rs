@@ -13,6 +13,9 @@ pub(super) const REPEAT: &str = "repeat with the same request_id";
 /// How a first delivery is suggested.
 pub(super) const DELIVER: &str = "sending it is a first delivery";
 
+/// A takeover that is further away is no prospect.
+const DAY_S: f64 = 24.0 * 3600.0;
+
 /// Times of another day need their date.
 const SAME_DAY_S: f64 = 20.0 * 3600.0;
 
@@ -83,7 +86,10 @@ pub(super) fn step(
             state(facts).word()
         ),
         Verdict::Finished if facts.row.is_some() => "nothing to do: a repeat returns the stored result".into(),
-        Verdict::Finished => "nothing to do: the server says that it is done".into(),
+        Verdict::Finished if facts.server_says.is_some() => {
+            "nothing to do: the server says that it is done".into()
+        }
+        Verdict::Finished => "nothing to do: it was answered, and without an error".into(),
         Verdict::NotKnown => not_known(facts),
     }
 }
@@ -147,10 +153,17 @@ fn working(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
                 when(t)
             )
         }
+        // A limit of years is a way to say that there is none.
+        (_, Some(t)) if -t.age_at(now) > DAY_S => {
+            "wait; the server lets a repeat take over once it is restarted".into()
+        }
         (_, Some(t)) => {
             format!(
-                "wait; if it does not finish, the server lets a repeat take over from {}",
-                when(t)
+                "wait; if it does not finish, the server lets a repeat take over from {}{}; a restarted server at once",
+                when(t),
+                judged
+                    .takeover_limit_s
+                    .map_or_else(String::new, |s| format!(", if its limit is {}", seconds(s)))
             )
         }
         _ => "wait; when a repeat could take over can't be told from this ledger".into(),
@@ -193,7 +206,9 @@ fn not_known(facts: &Facts) -> String {
         LedgerView::Read(_) => "check the request_id, the ledger and how long it keeps rows: no row proves \
                                 nothing about an old request_id"
             .into(),
-        LedgerView::Unreadable(why) => format!("the ledger can't be read now ({why}): read it again"),
+        LedgerView::Unreadable(why) => {
+            format!("the ledger can't be read now ({why}): that nothing is seen of it proves nothing")
+        }
         LedgerView::None => "check the request_id, or attach the ledger that could know it".into(),
     }
 }

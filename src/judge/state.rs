@@ -141,7 +141,7 @@ impl Running<'_> {
             why,
             judge_again_at: again.filter(|t| running && *t > self.now),
             takeover_since,
-            takeover_limit_s: (takeover_since.is_some() && takeover_since != early)
+            takeover_limit_s: (takeover_since.is_none() || takeover_since != early)
                 .then_some(self.rules.stale_limit_s),
             skew_s: self.skew(),
         }

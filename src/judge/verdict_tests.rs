@@ -123,7 +123,7 @@ fn running_rows() {
     expect(
         &with_row("running", 0, false, 22.0),
         &[Working],
-        "wait; if it does not finish, the server lets a repeat take over from 02:59:10",
+        "take over from 02:59:10, if its limit is 120 s; a restarted server at once",
     );
     expect(&with_row("abandoned", 0, false, NOW), &[Stalled], "may still be working");
     expect(&with_row("abandoned", 0, true, NOW), &[Abandoned], REPEAT);
@@ -174,7 +174,7 @@ fn a_missing_row_proves_nothing_once_it_may_have_been_swept() {
 fn a_ledger_read_before_the_news_says_nothing_about_it() {
     let early = Facts { ledger: LedgerView::Read(t(11.0)), ..read() };
     let done = Facts { calls: vec![sent().ok(12.0, AnswerStatus::Done)], ..early.clone() };
-    expect(&done, &[Finished], "the server says that it is done");
+    expect(&done, &[Finished], "it was answered, and without an error");
     let lost =
         Facts { calls: vec![sent().unknown(20.0)], ended_generations: vec![dead()], ..early };
     expect(&lost, &[OutcomeUnknown], "look it up by other means");
@@ -190,7 +190,7 @@ fn no_ledger() {
     expect(
         &with(sent().ok(12.0, AnswerStatus::Done)),
         &[Finished],
-        "the server says that it is done",
+        "it was answered, and without an error",
     );
     expect(&with(sent().ok(12.0, AnswerStatus::InProgress)), &[Working], "wait");
     expect(&with(sent().ok(12.0, AnswerStatus::Unknown)), &[OutcomeUnknown], "look it up");

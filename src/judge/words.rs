@@ -36,6 +36,7 @@ impl State {
             State::Failed => "failed",
             State::Cancelled => "cancelled",
             State::Expired => "expired",
+            State::Unmapped(w) if w.is_empty() => "no status",
             State::Unmapped(w) => w,
             State::NoRow => "unknown",
         }
@@ -94,7 +95,8 @@ pub struct Judged {
     pub judge_again_at: Option<Time>,
     /// Since when the server lets a repeat take over, as far as redial can tell.
     pub takeover_since: Option<Time>,
-    /// The assumed stale limit in seconds, where `takeover_since` rests on it alone.
+    /// The assumed stale limit in seconds, where `takeover_since` (or, while there is none, `judge_again_at`) rests on it
+    /// alone.
     pub takeover_limit_s: Option<f64>,
     /// The claim lies in the future by this many seconds: clock skew.
     pub skew_s: Option<f64>,

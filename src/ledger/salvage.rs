@@ -11,6 +11,8 @@ pub(super) struct Salvage {
     /// Tables of the same names and columns, with the same rowids. SQLite's own temporary file:
     /// it has no name and vanishes when closed.
     pub conn: Connection,
+    /// Requests that could be read.
+    pub requests_kept: u64,
     /// At least so many requests could not be read.
     pub requests_lost: u64,
     /// At least so many effects could not be read.
@@ -38,7 +40,9 @@ pub(super) fn salvage(from: &Connection, schema: &Schema) -> rusqlite::Result<Sa
         index(&effects.table, &effects.request_id, 2)?;
     }
     conn.execute_batch("COMMIT")?;
-    Ok(Salvage { conn, requests_lost, effects_lost })
+    let count = format!("SELECT count(*) FROM {}", quoted(&schema.requests.table));
+    let requests_kept = conn.query_row(&count, [], |r| r.get::<_, i64>(0))?.unsigned_abs();
+    Ok(Salvage { conn, requests_kept, requests_lost, effects_lost })
 }
 
 /// Copies one table; how many rows were lost, at least.

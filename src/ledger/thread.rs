@@ -281,6 +281,12 @@ impl Worker {
         let Some((_, salvage)) = &self.salvage else {
             return Err(LedgerError::new(&path, Trouble::Restless));
         };
+        // An empty table would be taken for a ledger without requests.
+        if salvage.requests_kept == 0 && salvage.requests_lost > 0 {
+            let n = salvage.requests_lost;
+            let why = format!("it had at least {n} request{}", if n == 1 { "" } else { "s" });
+            return Err(LedgerError::new(&path, Trouble::Damaged(why)));
+        }
         let reader = Reader::new(&salvage.conn, &path, opened)?;
         reader.set_lost(salvage.requests_lost, salvage.effects_lost);
         job(&reader)

@@ -19,6 +19,8 @@ pub struct Line {
     pub finding: Finding,
     /// What it is about; empty when nothing says so. Foreign text.
     pub label: String,
+    /// How many effects it has; `None` where the ledger can't show effects, or not all of them.
+    pub effects: Option<u64>,
 }
 
 impl Line {
@@ -30,7 +32,9 @@ impl Line {
             .clone()
             .unwrap_or_else(|| Row { request_id: facts.request_id.clone(), ..Row::default() });
         let judged = facts.judged.clone().unwrap_or_else(|| without_row(facts));
-        Line { label: label(&row, &facts.calls), judged, finding, row }
+        let n = if facts.row.is_some() { row.effects.len() as u64 } else { facts.loose_effects };
+        let effects = (facts.has_effects_table || n > 0).then_some(n);
+        Line { label: label(&row, &facts.calls), judged, finding, effects, row }
     }
 
     /// Its identity in a list: the request_id.
@@ -92,7 +96,7 @@ fn by_the_server(facts: &Facts) -> (State, Strength, String) {
             "the server says so; no ledger is attached".into(),
         ),
         (None, Some(AnswerStatus::Done)) => {
-            (State::Done, says, "the server answered that it is done; no ledger is attached".into())
+            (State::Done, says, "it was answered without an error; no ledger is attached".into())
         }
         (None, Some(AnswerStatus::InProgress)) => (
             State::Running,

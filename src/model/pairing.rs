@@ -77,6 +77,11 @@ impl Paired {
         paired
     }
 
+    /// Nothing can be compared, and why.
+    pub fn in_doubt(why: String) -> Paired {
+        Paired { doubt: Some(why), ..Paired::default() }
+    }
+
     /// The word for it.
     pub fn pairing(&self) -> Pairing {
         if !self.denied.is_empty() {
@@ -142,8 +147,9 @@ impl Paired {
     /// was sent, and was not there.
     pub fn own_call(&mut self, call: &Call, row: &Row, absent_before: bool) {
         if claimed_by(row, call) || (absent_before && made(row, call)) {
+            let did = if absent_before { "made" } else { "claimed" };
             self.proven =
-                Some(format!("a call of ours made the row of {} in this ledger", row.request_id));
+                Some(format!("a call of ours {did} the row of {} in this ledger", row.request_id));
             // Whatever it denied of this request before; what it denies of others still stands.
             self.denied.remove(&row.request_id);
         }
@@ -183,7 +189,12 @@ fn made(row: &Row, call: &Call) -> bool {
 /// Both have a result and they are not the same JSON.
 fn results_differ(row: &Row, look: &LookUp) -> bool {
     let both = row.result.as_ref().zip(look.result.as_ref());
-    both.is_some_and(|(stored, said)| differ(stored, said) == Some(true))
+    both.is_some_and(|(stored, said)| {
+        // Some servers hand out the stored text as it is, as one JSON string.
+        let text = crate::json::raw::as_str(said);
+        let same = text.is_some_and(|t| t == *stored || differ(stored, &t) == Some(false));
+        !same && differ(stored, said) == Some(true)
+    })
 }
 
 /// Whether two results differ, but for the remark that one is replayed; `None` where one is not JSON.
@@ -256,6 +267,17 @@ mod tests {
     }
 
     #[test]
+    fn a_result_that_is_the_stored_text_as_a_string_is_the_same_result() {
+        let stored = r#"{"ticket_id": "T-1"}"#;
+        let r = Row { result: Some(stored.into()), ..row("r", "done", "A", 1.0) };
+        let said = |result: String| LookUp { result: Some(result), ..look("r", "done", 50.0) };
+        let as_text = said(crate::json::raw::quote(stored));
+        assert_eq!(after(&[(&as_text, Some(&r))]), Pairing::Consistent);
+        let other = said(crate::json::raw::quote(r#"{"ticket_id": "T-2"}"#));
+        assert_eq!(after(&[(&other, Some(&r))]), Pairing::Unproven);
+    }
+
+    #[test]
     fn what_came_later_is_no_denial() {
         let claimed_later = row("r", "running", "A", 60.0);
         assert_eq!(
@@ -297,7 +319,7 @@ mod tests {
         assert_eq!(p.pairing(), Pairing::Unproven, "claimed before it was sent");
         p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 10.0), false);
         assert_eq!(p.pairing(), Pairing::Proven);
-        assert!(p.why().contains("made the row of r"), "{}", p.why());
+        assert!(p.why().contains("claimed the row of r"), "{}", p.why());
         // A denial of the same request is answered by that; one of another request is not.
         for (id, want) in [("r", Pairing::Proven), ("x", Pairing::Contradicted)] {
             let mut p = Paired::default();

@@ -23,5 +23,6 @@ pub fn done(rowid: i64, id: &str) -> Line {
             next: "a repeat returns the stored result".into(),
         },
         label: String::new(),
+        effects: Some(0),
     }
 }

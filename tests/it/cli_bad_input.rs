@@ -102,6 +102,88 @@ fn a_locked_or_damaged_ledger() {
     refused(dir.path(), &path, &["is damaged", "work on a copy"]);
 }
 
+/// A copy of the night, with everything in the one file; `damage` gets its bytes.
+fn spoilt_night(dir: &Path, damage: impl FnOnce(&mut Vec<u8>)) -> std::path::PathBuf {
+    let path = night(dir);
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
+        .unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    damage(&mut bytes);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Where the first page of a table begins, and how long it is.
+fn page_of(path: &Path, table: &str) -> (usize, usize) {
+    let conn = rusqlite::Connection::open(path).unwrap();
+    let get = |sql: &str| conn.query_row(sql, [], |r| r.get::<_, i64>(0)).unwrap() as usize;
+    let size = get("PRAGMA page_size");
+    ((get(&format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'")) - 1) * size, size)
+}
+
+#[test]
+fn a_ledger_whose_requests_can_t_be_read_is_no_empty_ledger() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, size) = page_of(&spoilt_night(dir.path(), |_| {}), "requests");
+    let dir = tempfile::tempdir().unwrap();
+    let path = spoilt_night(dir.path(), |b| b[from..from + size].fill(0xff));
+    refused(dir.path(), &path, &["is damaged", "at least", "work on a copy"]);
+}
+
+#[test]
+fn effects_that_can_t_be_read_are_not_counted_as_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, size) = page_of(&spoilt_night(dir.path(), |_| {}), "tickets");
+    let dir = tempfile::tempdir().unwrap();
+    let path = spoilt_night(dir.path(), |b| b[from..from + size].fill(0xff));
+    let ledger = path.to_str().unwrap();
+    let ran = redial(&["rows", "--ledger", ledger]);
+    ran.expect(0, &["damaged", "could not"]);
+    let done = ran.stdout.lines().find(|l| l.contains("night-001")).unwrap();
+    assert!(done.contains(" –  ") && !done.contains(" 0 "), "{done}");
+    let doc = redial(&["rows", "--ledger", ledger, "--json"]).doc();
+    assert!(doc["effects"].is_null() && doc["rows"][0]["effects"].is_null(), "{doc:#}");
+}
+
+#[test]
+fn a_row_that_a_damaged_file_lost_is_not_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch(super::ledger_read::DDL).unwrap();
+    for n in 0..200 {
+        let id = format!("r-{n:03}");
+        conn.execute(
+            "INSERT INTO requests VALUES (?1, 'h', 'done', ?2, 'A', 1.0)",
+            [&id, &"x".repeat(200)],
+        )
+        .unwrap();
+    }
+    let last: i64 = conn.query_row("PRAGMA page_count", [], |r| r.get(0)).unwrap();
+    drop(conn);
+    let size = 4096;
+    let mut bytes = fs::read(&path).unwrap();
+    // The leaves of the table hold the long results; the first of them is lost.
+    let leaf = (1..last as usize)
+        .find(|p| {
+            bytes[p * size] == 13 && bytes[p * size..][..size].windows(4).any(|w| w == b"xxxx")
+        })
+        .unwrap();
+    let text = String::from_utf8_lossy(&bytes[leaf * size..][..size]).into_owned();
+    let lost = &text[text.find("r-").unwrap()..][..5];
+    bytes[leaf * size..][..size].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let ledger = path.to_str().unwrap();
+    let ran = redial(&["find", lost, "--ledger", ledger]);
+    ran.expect(6, &["the ledger can't be read", "damaged"]);
+    assert!(!ran.all().contains("no row") && !ran.all().contains("read it again"), "{}", ran.all());
+    let doc = redial(&["find", lost, "--ledger", ledger, "--json"]).doc();
+    assert_eq!(doc["error"]["exit_status"], 6, "{doc:#}");
+    redial(&["rows", "--ledger", ledger]).expect(0, &["at least", "could not"]);
+}
+
 /// Commands that need an endpoint.
 const ENDPOINT: [&[&str]; 4] = [
     &["tools"],

@@ -126,9 +126,9 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     let age = line.row.claimed_at.map(|at| cells::age(at, ui.app.now, *state != State::Running));
     row.right(&age.unwrap_or_default(), c.age, t.dim);
     row.gap(c.gap);
-    let effects = line.row.effects.len();
-    let many: Style = if effects > 1 { t.error.style() } else { t.text.style() };
-    row.right(&effects.to_string(), c.effects, many);
+    let many: Style = if line.effects > Some(1) { t.error.style() } else { t.text.style() };
+    let effects = line.effects.map_or_else(|| "–".to_owned(), |n| n.to_string());
+    row.right(&effects, c.effects, many);
     row.gap(c.gap);
     if let Some(worst) = line.finding.verdicts.first() {
         let more = line.finding.verdicts[1..].iter().filter(|v| **v != Verdict::Finished).count();

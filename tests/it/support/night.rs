@@ -56,6 +56,7 @@ fn line(n: i64, at: f64, ticket: Option<(&str, &str)>, hash: &str, owner: &str) 
         |source, at, strength, text: &str| Evidence { source, at, strength, text: text.into() };
     Line {
         label: ticket.map(|(title, _)| title.to_owned()).unwrap_or_default(),
+        effects: Some(ticket.iter().count() as u64),
         judged: Judged {
             state,
             strength,
