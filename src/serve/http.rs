@@ -185,7 +185,7 @@ impl App {
                 (status, "busy: told to be\n").into_response()
             }
             Instead::SessionLost(status) => {
-                self.with_sessions(HashMap::clear);
+                self.sessions.forget();
                 match status {
                     400 => refuse(
                         StatusCode::BAD_REQUEST,

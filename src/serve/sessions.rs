@@ -59,6 +59,11 @@ impl Sessions {
         self.with(|state| state.all.remove(id).is_some())
     }
 
+    /// Forgets all of them (a fault).
+    pub fn forget(&self) {
+        self.with(|state| state.all.clear());
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
