@@ -265,7 +265,7 @@ fn stat(raw: u32) -> Option<Stat> {
 /// Whether somebody of the group that `leader` led still runs. A signal counts the dead that nobody has fetched yet,
 /// so /proc is asked where there is one.
 fn group_runs(leader: u32) -> bool {
-    if !pid(leader).is_some_and(|p| test_kill_process_group(p).is_ok()) {
+    if pid(leader).is_none_or(|p| test_kill_process_group(p).is_err()) {
         return false;
     }
     if stat(std::process::id()).is_none() {
