@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod client;
+pub mod config;
 pub mod demo;
 pub mod endpoints;
 pub mod error;

@@ -185,6 +185,12 @@ pub struct AttachArgs {
     /// Start a stdio server that ended again by itself (a new process is an act)
     #[arg(long)]
     pub respawn: bool,
+    /// The server's stderr, where it goes into a file: followed, rotation included
+    #[arg(long, value_name = "FILE")]
+    pub stderr_file: Option<PathBuf>,
+    /// The theme: dark, light, high-contrast, mono, gruvbox, catppuccin, or one of your own (NO_COLOR: mono)
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
 }
 
 /// `redial rows`.

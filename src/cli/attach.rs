@@ -3,7 +3,8 @@
 use super::args::AttachArgs;
 use super::open::open_ledger;
 use super::report::Done;
-use crate::client::{Client, Settings};
+use crate::client::{Answerer, Client, Settings};
+use crate::config::Config;
 use crate::demo::stage;
 use crate::error::{Error, Result};
 use crate::inspect::Inspector;
@@ -11,9 +12,9 @@ use crate::inspect::recorded::Recorded;
 use crate::judge::Rules;
 use crate::recording::Recording;
 use crate::tui::data::DemoInfo;
-use crate::tui::{Setup, run as screen};
+use crate::tui::{Looks, Setup, run as screen};
 
-pub async fn run(a: AttachArgs) -> Done {
+pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let recording = a.recording.as_deref().map(Recording::open).transpose()?;
@@ -23,14 +24,22 @@ pub async fn run(a: AttachArgs) -> Done {
             .into());
     }
     need_terminal()?;
+    if let Some(folder) = a.stderr_file.as_deref().filter(|f| f.is_dir()) {
+        let what = format!("--stderr-file {} is a folder, not a file", folder.display());
+        return Err(Error::usage(what).into());
+    }
+    let looks = Looks::new(config, a.theme.as_deref())?;
+    let (ask, questions) = tokio::sync::mpsc::unbounded_channel();
     // The screen lives on: it reconnects over HTTP, and a ledger that isn't there yet may come.
     let settings = Settings {
         era: a.endpoint.era(),
         start_limit_s: a.endpoint.start_timeout,
-        call_limit_s: a.endpoint.call_limit(None),
+        call_limit_s: a.endpoint.call_limit(config.server.call_limit()),
         reconnect: true,
         respawn: a.respawn,
         listen: true,
+        progress_extends: config.server.progress_extends,
+        answerer: Answerer::Ask(ask),
         ..Settings::default()
     };
     let client = endpoint.map(|e| Client::start(e, settings));
@@ -38,11 +47,20 @@ pub async fn run(a: AttachArgs) -> Done {
     inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
-    Ok(screen(Setup { inspector, demo: None, theme: None }).await?)
+    inspector.look_up.clone_from(&config.server.lookup);
+    inspector.hints = config.hint_overrides();
+    let flags = match &a.ledger.ledger {
+        Some(file) => vec!["--ledger".to_owned(), file.display().to_string()],
+        None => Vec::new(),
+    };
+    let questions = Some(questions);
+    let stderr_file = a.stderr_file;
+    Ok(screen(Setup { inspector, demo: None, looks, questions, stderr_file, flags }).await?)
 }
 
 /// The demo on the screen.
-pub async fn demo() -> Done {
+pub async fn demo(config: &Config) -> Done {
+    let looks = Looks::new(config, None)?;
     let program = std::env::current_exe().map_err(|e| {
         Error::usage(format!("this program can't find itself, to run its server: {e}"))
     })?;
@@ -51,7 +69,11 @@ pub async fn demo() -> Done {
         Inspector::new(Some(demo.ledger.clone()), Some(demo.client.clone()), Rules::default());
     let how = "your own: redial attach --ledger FILE --http URL  (or -- COMMAND ARGS…)".to_owned();
     // The folder lives until the screen is closed; `demo` is dropped after it.
-    let exit = screen(Setup { inspector, demo: Some(DemoInfo { how }), theme: None }).await;
+    let flags = vec!["--ledger".to_owned(), demo.ledger.path().display().to_string()];
+    let demo_info = Some(DemoInfo { how });
+    let setup =
+        Setup { inspector, demo: demo_info, looks, questions: None, stderr_file: None, flags };
+    let exit = screen(setup).await;
     drop(demo);
     Ok(exit?)
 }

@@ -14,7 +14,7 @@ use crate::inspect::reissue::Wish;
 use crate::json::raw;
 use crate::model::arguments::{Candidate, Source};
 
-pub async fn run(a: CallArgs) -> Done {
+pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
     arguments_object(&a.args, "--args")?;
     let id = raw::get_str(&a.args, "request_id");
     if let Some(id) = &id {
@@ -31,6 +31,7 @@ pub async fn run(a: CallArgs) -> Done {
     let client = open(endpoint, settings, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
+    inspector.hints = config.hint_overrides();
     inspector.look_up = a.lookup.clone();
     watched(&client, &interrupt, &a.lookup, call(&inspector, &a, id, &interrupt)).await
 }

@@ -5,6 +5,7 @@ pub mod args;
 mod attach;
 mod batch;
 mod call;
+mod configured;
 mod connect;
 mod demo;
 mod endpoint;
@@ -30,9 +31,9 @@ mod teach;
 mod tools;
 mod verify;
 
+use crate::config::Config;
 use crate::error::Exit;
-use args::{Cli, Command};
-use clap::Parser;
+use args::Command;
 use clap::error::ErrorKind;
 use failure::Asked;
 use report::Done;
@@ -44,14 +45,18 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     if let Some(status) = record::exec(&args) {
         return status;
     }
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
-        Err(e) => {
+    let (cli, config) = match configured::parse(args.into_iter(), Config::load()) {
+        Ok(both) => both,
+        Err(configured::Failure::Usage(e)) => {
             failure::usage(&e);
             return match e.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good as u8,
                 _ => Exit::Usage as u8,
             };
+        }
+        Err(configured::Failure::Config(both)) => {
+            let (command, e) = *both;
+            return Asked::of(command.as_ref()).failed(&e.into()) as u8;
         }
     };
     // A tap has no runtime, and its exit status is the server's.
@@ -67,7 +72,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
             }
         };
     let asked = Asked::of(cli.command.as_ref());
-    let done = runtime.block_on(run(cli.command));
+    let done = runtime.block_on(run(cli.command, &config));
     // Blocking jobs that nobody waits for must not hold the exit up.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     crate::ledger::remove_private_copies();
@@ -77,27 +82,27 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     }
 }
 
-async fn run(command: Option<Command>) -> Done {
+async fn run(command: Option<Command>, config: &Config) -> Done {
     match command {
-        None if attach::has_terminal() => attach::demo().await,
+        None if attach::has_terminal() => attach::demo(config).await,
         None => demo::run().await,
-        Some(Command::Attach(a)) => attach::run(a).await,
+        Some(Command::Attach(a)) => attach::run(a, config).await,
         Some(Command::Rows(a)) => interrupt::reading(rows::run(a)).await,
         Some(Command::Find(a)) if a.endpoint.is_none() => interrupt::reading(find::run(a)).await,
         Some(Command::Find(a)) => find::run(a).await,
-        Some(Command::Reissue(a)) => reissue::run(a).await,
+        Some(Command::Reissue(a)) => reissue::run(a, config).await,
         Some(Command::Tools(a)) => tools::run(a).await,
-        Some(Command::Call(a)) => call::run(a).await,
+        Some(Command::Call(a)) => call::run(a, config).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,
         Some(Command::Teach(a)) => teach::run(a).await,
-        Some(Command::Batch(a)) => batch::run(a).await,
+        Some(Command::Batch(a)) => batch::run(a, config).await,
         Some(Command::Verify(a)) => interrupt::reading(verify::run(a)).await,
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),
         Some(Command::Show(a)) => show::run(a).await,
-        Some(Command::Replay(a)) => replay::run(a).await,
+        Some(Command::Replay(a)) => replay::run(a, config).await,
         Some(Command::Mock(a)) => mock::run(a).await,
     }
 }

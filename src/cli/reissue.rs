@@ -58,7 +58,7 @@ struct Doc {
     repeat: RepeatJson,
 }
 
-pub async fn run(a: ReissueArgs) -> Done {
+pub async fn run(a: ReissueArgs, config: &crate::config::Config) -> Done {
     check_request_id(&a.request_id)?;
     let candidates = candidates(&a)?;
     let endpoint = a.endpoint.required()?;
@@ -73,6 +73,7 @@ pub async fn run(a: ReissueArgs) -> Done {
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.look_up = a.lookup.clone();
     inspector.read_only = a.read_only.read_only;
+    inspector.hints = config.hint_overrides();
     watched(&client, &interrupt, &a.lookup, reissue(&inspector, &a, candidates, &interrupt)).await
 }
 

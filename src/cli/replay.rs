@@ -24,7 +24,7 @@ use report::{Report, Step};
 use std::io::{BufRead, IsTerminal};
 use std::time::{Duration, Instant};
 
-pub async fn run(a: ReplayArgs) -> Done {
+pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     let mut r = Recording::with_entries(&a.file)?;
     let asks = script::read(&r.take_entries());
     if asks.is_empty() {
@@ -55,6 +55,8 @@ pub async fn run(a: ReplayArgs) -> Done {
     let client = open(endpoint, settings(&a.endpoint, a.timeout), &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
+    inspector.look_up.clone_from(&config.server.lookup);
+    inspector.hints = config.hint_overrides();
     let look_up = inspector.look_up.clone();
     let source = Source::Recording(r.path().display().to_string());
     let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&a.ignore) };

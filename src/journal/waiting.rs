@@ -29,6 +29,12 @@ impl fmt::Display for Waiting {
 
 /// What `call` waits for at `now`; nothing once it is settled.
 pub fn waiting(call: &Call, session: &Session, now: Time) -> Waiting {
+    let stopped = session.generation_n(call.generation).is_some_and(|g| g.stdout_closed);
+    waiting_on(call, stopped, now)
+}
+
+/// The same from a copy of the call; `stopped`: its server has closed its stdout.
+pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
     if !call.is_pending() {
         return Waiting::default();
     }
@@ -45,7 +51,6 @@ pub fn waiting(call: &Call, session: &Session, now: Time) -> Waiting {
             clauses.push(format!("last keep-alive {} ago", since(at)));
         }
     } else {
-        let stopped = session.generation_n(call.generation).is_some_and(|g| g.stdout_closed);
         clauses.push(match stopped {
             true => "sent; the server has closed its stdout".into(),
             false => format!("sent {} ago; nothing has come back", since(call.sent_at)),

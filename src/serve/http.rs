@@ -185,7 +185,7 @@ impl App {
                 (status, "busy: told to be\n").into_response()
             }
             Instead::SessionLost(status) => {
-                self.sessions.forget();
+                self.sessions.clear();
                 match status {
                     400 => refuse(
                         StatusCode::BAD_REQUEST,

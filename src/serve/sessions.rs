@@ -59,9 +59,9 @@ impl Sessions {
         self.with(|state| state.all.remove(id).is_some())
     }
 
-    /// Forgets all of them (a fault).
-    pub fn forget(&self) {
-        self.with(|state| state.all.clear());
+    /// Forgets them all, as a restart does.
+    pub fn clear(&self) {
+        self.with(|s| s.all.clear());
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {

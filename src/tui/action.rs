@@ -1,8 +1,7 @@
-//! The one table of what a person can do: name, doc, keys, where it applies. Keys, footer and help are
-//! made from it; whether an action works *now* is asked of the app.
+//! The one table of what a person can do: name, doc, default keys, where it applies. Footer, help, palette and the
+//! README's table are made from it; whether an action works *now* is asked of the app, which keys it has of `keymap`.
 
-use super::app::App;
-use super::keys::Key;
+use super::app::{App, Pane};
 
 /// Everything a key can mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,36 +15,83 @@ pub enum Action {
     NextPane,
     PrevPane,
     Details,
+    Next,
     Find,
     Reissue,
     Filter,
     Verify,
     Reconnect,
+    Palette,
     Help,
     Back,
     Quit,
+    // The rows.
+    Need,
+    Sort,
+    Turn,
+    Follow,
+    Pause,
+    // The screen itself.
+    Zoom,
+    Taller,
+    Shorter,
+    Wider,
+    Narrower,
+    Even,
+    Themes,
+    Mouse,
+    Suspend,
+    // Words to take along.
+    Copy,
+    Log,
+    // JSON.
+    Json,
+    Fold,
+    FoldAll,
+    Raw,
+    Search,
+    Again,
+    // The server's question.
+    Answer,
+    Accept,
+    Decline,
     // In the re-issue dialog.
     Send,
     Agree,
     EditArgs,
     Undo,
     // In any other dialog.
+    Choose,
     Close,
     QuitNow,
 }
 
-/// Where a key is pressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// Where a key is pressed. The panes' own keys come before those of the whole screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Context {
     /// The main screen.
     Main,
+    /// In the pane of requests.
+    Requests,
+    /// In the pane of details.
+    Detail,
+    /// In the pane of calls.
+    Calls,
     /// Typing a filter.
     Filter,
     /// The re-issue dialog, its question.
     Reissue,
     /// The re-issue dialog, in the arguments.
     Arguments,
-    /// Help, the outcome of `verify`: things to read.
+    /// The server's question, a form.
+    Form,
+    /// A JSON text.
+    Json,
+    /// Typing what is searched in help or JSON.
+    Search,
+    /// Choosing from a list: palette, themes, what to copy.
+    Pick,
+    /// Help, reports: things to read.
     Reading,
     /// The question before quitting.
     Quit,
@@ -56,22 +102,74 @@ impl Context {
     pub fn title(self) -> &'static str {
         match self {
             Context::Main => "anywhere on the screen",
+            Context::Requests => "in requests",
+            Context::Detail => "in detail",
+            Context::Calls => "in calls",
             Context::Filter => "while typing a filter",
             Context::Reissue => "in the re-issue dialog",
             Context::Arguments => "in its arguments",
+            Context::Form => "in a server's question",
+            Context::Json => "in a JSON text",
+            Context::Search => "while typing a search",
+            Context::Pick => "in a list to choose from",
             Context::Reading => "in help and reports",
             Context::Quit => "when asked about quitting",
         }
     }
+
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Main => "main",
+            Context::Requests => "requests",
+            Context::Detail => "detail",
+            Context::Calls => "calls",
+            Context::Filter => "filter",
+            Context::Reissue => "reissue",
+            Context::Arguments => "arguments",
+            Context::Form => "form",
+            Context::Json => "json",
+            Context::Search => "search",
+            Context::Pick => "pick",
+            Context::Reading => "reading",
+            Context::Quit => "quit",
+        }
+    }
+
     /// All of them, in the order of the help.
-    pub const ALL: [Context; 6] = [
+    pub const ALL: [Context; 13] = [
         Context::Main,
+        Context::Requests,
+        Context::Detail,
+        Context::Calls,
         Context::Filter,
         Context::Reissue,
         Context::Arguments,
+        Context::Form,
+        Context::Json,
+        Context::Search,
+        Context::Pick,
         Context::Reading,
         Context::Quit,
     ];
+
+    /// The own context of a pane.
+    pub fn of(pane: Pane) -> Option<Context> {
+        match pane {
+            Pane::Requests => Some(Context::Requests),
+            Pane::Detail => Some(Context::Detail),
+            Pane::Calls => Some(Context::Calls),
+            Pane::Stderr => None,
+        }
+    }
+
+    /// Where a key is looked for that isn't bound here.
+    pub fn parent(self) -> Option<Context> {
+        match self {
+            Context::Requests | Context::Detail | Context::Calls => Some(Context::Main),
+            _ => None,
+        }
+    }
 }
 
 /// One line of the table.
@@ -79,7 +177,7 @@ impl Context {
 pub struct Entry {
     pub action: Action,
     pub context: Context,
-    /// What the footer calls it.
+    /// What the footer calls it, and with dashes for spaces its name in the configuration.
     pub name: &'static str,
     /// What it does, for help.
     pub doc: &'static str,
@@ -89,11 +187,18 @@ pub struct Entry {
     pub footer: bool,
 }
 
+impl Entry {
+    /// Its name in the configuration.
+    pub fn id(&self) -> String {
+        self.name.replace(' ', "-").replace('\'', "")
+    }
+}
+
 /// The table. The footer takes its order from here.
 #[rustfmt::skip]
 pub static TABLE: &[Entry] = {
     use Action as A;
-    use Context::{Arguments, Filter, Main, Quit, Reading, Reissue};
+    use Context::{Arguments, Calls, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search};
     const fn entry(
         context: Context, action: Action, footer: bool, name: &'static str,
         keys: &'static [&'static str], doc: &'static str,
@@ -101,30 +206,52 @@ pub static TABLE: &[Entry] = {
         Entry { action, context, name, doc, keys, footer }
     }
     &[
+        entry(Main, A::Answer, true, "answer", &["a"], "answer the server's question"),
         entry(Main, A::Reconnect, true, "reconnect", &["R"], "connect again now; starts a dead server process anew"),
+        entry(Detail, A::Next, true, "next step", &["enter"], "do the next step that detail names"),
+        entry(Detail, A::Json, true, "JSON", &["J"], "open the result, the server's word or an answer as a tree"),
         entry(Main, A::Find, true, "find", &["f"], "look the selected request up at the server (changes nothing)"),
         entry(Main, A::Reissue, true, "re-issue", &["r"], "repeat the selected request, same request_id, behind the gate"),
-        entry(Main, A::Details, true, "details", &["enter"], "go to the details of the selected request"),
-        entry(Main, A::Back, true, "back", &["esc"], "back to the requests, clear the filter; never quits"),
+        entry(Requests, A::Details, true, "details", &["enter"], "go to the details of the selected request"),
+        entry(Calls, A::Details, true, "its request", &["enter"], "go to the details of the selected call's request"),
+        entry(Calls, A::Json, true, "JSON", &["J"], "open the selected call's answer as a tree"),
+        entry(Main, A::Back, true, "back", &["esc"], "back to the requests, unzoom, clear the filter; never quits"),
         entry(Main, A::NextPane, true, "pane", &["tab"], "go to the next pane"),
         entry(Main, A::PrevPane, false, "pane back", &["shift-tab"], "go to the pane before"),
         entry(Main, A::Filter, true, "filter", &["/"], "show only requests that hold a text"),
         entry(Main, A::Verify, true, "verify", &["v"], "count requests and effects, check that each happened once"),
+        entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
+        entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
+        entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
+        entry(Requests, A::Turn, false, "turn", &["S"], "turn the order round"),
+        entry(Requests, A::Follow, false, "follow", &["F"], "keep the selection on the first line"),
+        entry(Requests, A::Pause, false, "pause", &["p"], "let rows stand still; again lets them move"),
         entry(Main, A::Up, false, "up", &["up", "k"], "move up"),
         entry(Main, A::Down, false, "down", &["down", "j"], "move down"),
         entry(Main, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
         entry(Main, A::PageDown, false, "page down", &["pagedown", "ctrl-d"], "move down by a page"),
         entry(Main, A::Top, false, "top", &["home", "g"], "go to the first"),
         entry(Main, A::Bottom, false, "bottom", &["end", "G"], "go to the last; on stderr, follow new lines"),
+        entry(Main, A::Zoom, false, "zoom", &["z"], "show this pane alone; again shows all"),
+        entry(Main, A::Taller, false, "taller", &["+"], "move the border under the pane down"),
+        entry(Main, A::Shorter, false, "shorter", &["-"], "move the border under the pane up"),
+        entry(Main, A::Wider, false, "wider", &[">"], "move the border between detail and calls right"),
+        entry(Main, A::Narrower, false, "narrower", &["<"], "move the border between detail and calls left"),
+        entry(Main, A::Even, false, "even", &["="], "give the panes their own sizes again"),
+        entry(Main, A::Log, false, "sent", &["L"], "everything this run sent, when, and what came of it"),
+        entry(Main, A::Themes, false, "theme", &["t"], "choose a theme"),
+        entry(Main, A::Mouse, false, "mouse", &["m"], "switch the mouse off or on (off, the terminal selects text)"),
+        entry(Main, A::Suspend, false, "suspend", &["ctrl-z"], "stop and go to the shell; fg comes back"),
+        entry(Main, A::Palette, true, "all", &[":"], "every action, by name"),
         entry(Main, A::Help, true, "help", &["?"], "this help"),
         entry(Main, A::Quit, true, "quit", &["q", "ctrl-c"], "quit; asks while calls are in flight"),
         entry(Filter, A::Details, true, "keep", &["enter"], "keep the filter and go to the rows"),
         entry(Filter, A::Back, true, "clear", &["esc"], "clear the filter"),
         entry(Filter, A::Up, false, "up", &["up"], "move up"),
         entry(Filter, A::Down, false, "down", &["down"], "move down"),
-        entry(Filter, A::Quit, false, "quit", &["ctrl-c"], "quit"),
+        entry(Filter, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Reissue, A::Send, true, "send", &["enter"], "send the call, where Enter is the answer"),
-        entry(Reissue, A::Agree, true, "send", &["y"], "send the call, where y is the answer"),
+        entry(Reissue, A::Agree, true, "send it", &["y"], "send the call, where y is the answer"),
         entry(Reissue, A::EditArgs, true, "edit arguments", &["tab"], "go to the arguments"),
         entry(Reissue, A::Close, true, "don't send", &["esc"], "leave; nothing is sent"),
         entry(Reissue, A::Up, false, "up", &["up"], "read up"),
@@ -133,6 +260,38 @@ pub static TABLE: &[Entry] = {
         entry(Arguments, A::EditArgs, true, "done editing", &["tab", "esc"], "back to the question"),
         entry(Arguments, A::Undo, true, "undo", &["ctrl-z"], "take the last change back"),
         entry(Arguments, A::Quit, false, "quit", &["ctrl-c"], "quit; nothing is sent"),
+        entry(Form, A::Accept, true, "answer", &["enter"], "send these values to the server"),
+        entry(Form, A::Down, true, "next field", &["tab", "down"], "go to the next field"),
+        entry(Form, A::Up, false, "field back", &["shift-tab", "up"], "go to the field before"),
+        entry(Form, A::Decline, true, "decline", &["ctrl-d"], "tell the server no"),
+        entry(Form, A::Close, true, "later", &["esc"], "leave it open; the call goes on waiting"),
+        entry(Form, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Json, A::Fold, true, "fold", &["enter", "space"], "fold or unfold what begins on this line"),
+        entry(Json, A::FoldAll, true, "fold all", &["z"], "fold everything below the first level, or unfold it"),
+        entry(Json, A::Raw, true, "raw", &["r"], "the text as it was received; again shows the tree"),
+        entry(Json, A::Search, true, "search", &["/"], "search in the text"),
+        entry(Json, A::NextPane, true, "next text", &["tab"], "go to the next text of the request"),
+        entry(Json, A::Again, false, "next hit", &["n"], "go to the next hit"),
+        entry(Json, A::Copy, true, "copy", &["y"], "copy the whole text"),
+        entry(Json, A::Up, false, "up", &["up", "k"], "move up"),
+        entry(Json, A::Down, false, "down", &["down", "j"], "move down"),
+        entry(Json, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
+        entry(Json, A::PageDown, false, "page down", &["pagedown", "ctrl-d"], "move down by a page"),
+        entry(Json, A::Top, false, "top", &["home", "g"], "go to the first line"),
+        entry(Json, A::Bottom, false, "bottom", &["end", "G"], "go to the last line"),
+        entry(Json, A::Close, true, "close", &["esc", "q"], "close"),
+        entry(Json, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Search, A::Choose, true, "keep", &["enter"], "keep the search"),
+        entry(Search, A::Close, true, "clear", &["esc"], "clear the search"),
+        entry(Search, A::Up, false, "up", &["up"], "move up"),
+        entry(Search, A::Down, false, "down", &["down"], "move down"),
+        entry(Search, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Pick, A::Choose, true, "choose", &["enter"], "take the selected line"),
+        entry(Pick, A::Up, false, "up", &["up", "ctrl-p"], "move up"),
+        entry(Pick, A::Down, false, "down", &["down", "ctrl-n", "tab"], "move down"),
+        entry(Pick, A::Close, true, "leave", &["esc"], "leave without choosing"),
+        entry(Pick, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Reading, A::Search, true, "search", &["/"], "show only help lines that hold a text"),
         entry(Reading, A::Up, false, "up", &["up", "k"], "read up"),
         entry(Reading, A::Down, false, "down", &["down", "j"], "read down"),
         entry(Reading, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "read up by a page"),
@@ -146,33 +305,36 @@ pub static TABLE: &[Entry] = {
     ]
 };
 
-/// What `key` means in `context`.
-pub fn lookup(context: Context, key: Key) -> Option<Action> {
-    let mut entries = TABLE.iter().filter(|e| e.context == context);
-    entries.find(|e| e.keys.iter().any(|k| Key::parse(k) == Some(key))).map(|e| e.action)
-}
-
 /// The entries that belong in the footer now, in order: only what works.
 pub fn footer(app: &App) -> Vec<&'static Entry> {
     let context = app.context();
-    TABLE.iter().filter(|e| e.context == context && e.footer && app.can(e.action)).collect()
+    let here = |e: &&Entry| e.context == context || Some(e.context) == context.parent();
+    TABLE.iter().filter(here).filter(|e| e.footer && app.can(e.action)).collect()
+}
+
+/// The README's table of keys: what can be done on the screen itself, with its default keys.
+pub fn markdown() -> String {
+    let mut out = String::from("| key | where | what it does |\n|---|---|---|\n");
+    let screen = [Context::Main, Context::Requests, Context::Detail, Context::Calls, Context::Json];
+    for e in screen.iter().flat_map(|c| TABLE.iter().filter(move |e| e.context == *c)) {
+        let keys: Vec<String> = e.keys.iter().map(|k| format!("`{k}`")).collect();
+        let place = if e.context == Context::Main { "anywhere" } else { e.context.title() };
+        out += &format!("| {} | {place} | {} |\n", keys.join(" "), e.doc);
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::keys::Key;
     use std::collections::HashSet;
 
     #[test]
-    fn keys_parse_and_none_is_used_twice_in_a_context() {
+    fn names_are_unique_in_a_context() {
         let mut seen = HashSet::new();
         for e in TABLE {
-            for k in e.keys {
-                let key = Key::parse(k).unwrap_or_else(|| panic!("{k} is no key"));
-                assert_eq!(key.to_string(), *k, "written as it is printed");
-                assert!(seen.insert((e.context, key)), "{k} twice in {:?}", e.context);
-                assert_eq!(lookup(e.context, key), Some(e.action));
-            }
+            assert!(seen.insert((e.context, e.id())), "{} twice in {:?}", e.id(), e.context);
         }
     }
 
@@ -180,15 +342,16 @@ mod tests {
     fn every_action_and_context_is_there_and_told() {
         for c in Context::ALL {
             assert!(TABLE.iter().any(|e| e.context == c), "{c:?} has keys");
-            assert!(TABLE.iter().any(|e| e.context == c && e.footer), "{c:?} shows its way on");
+            let shown = TABLE.iter().any(|e| e.context == c && e.footer);
+            assert!(shown, "{c:?} shows its way on");
         }
         assert!(
             TABLE.iter().all(|e| !e.doc.is_empty() && !e.name.is_empty() && !e.keys.is_empty())
         );
         // Escape never quits, anywhere.
-        let esc = Key::parse("esc").unwrap();
-        for c in Context::ALL {
-            assert!(!matches!(lookup(c, esc), Some(Action::Quit | Action::QuitNow)), "{c:?}");
-        }
+        let esc = |e: &&Entry| e.keys.iter().any(|k| Key::parse(k) == Key::parse("esc"));
+        assert!(
+            !TABLE.iter().filter(esc).any(|e| matches!(e.action, Action::Quit | Action::QuitNow))
+        );
     }
 }

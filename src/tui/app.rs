@@ -4,12 +4,19 @@
 use super::action::{Action, Context};
 use super::data::{Counts, DemoInfo, Detail, Paired, Question, Verified};
 use super::dialog::{Dialog, Stage};
-use super::layout::{self, Layout};
+use super::form::Form;
+use super::keymap::Keymap;
+use super::layout::{self, Layout, Shares};
 use super::list::Requests;
+use super::pick::Pick;
+use super::theme::Themes;
+use super::tree;
 use super::wire::{Reach, WireView};
+use crate::config::Bell;
 use crate::journal::{CallId, LinkState};
-use crate::judge::State;
+use crate::judge::{State, Verdict};
 use crate::time::Time;
+use ratatui::layout::Rect;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -42,17 +49,67 @@ pub enum Overlay {
     /// The filter line is being typed.
     Filter,
     /// The keys.
-    Help {
-        scroll: usize,
-    },
+    Help(Reading),
     /// The outcome of `verify`; `None` while it runs.
     Verify {
         report: Option<Result<Box<Verified>, String>>,
         scroll: usize,
     },
     Reissue(Box<Dialog>),
+    /// A list to choose from.
+    Pick(Pick),
+    /// JSON texts, one of them shown; none while they are being read.
+    Json {
+        views: Vec<tree::View>,
+        at: usize,
+    },
+    /// What this run sent.
+    Log {
+        scroll: usize,
+    },
+    /// The first of the server's open questions.
+    Form,
     /// Really quit?
     Quit,
+}
+
+/// Help, and what is searched in it.
+#[derive(Debug, Default)]
+pub struct Reading {
+    pub scroll: usize,
+    /// Only lines that hold this.
+    pub query: String,
+    /// It is being typed.
+    pub typing: bool,
+    /// Where help was asked for: its keys come first.
+    pub place: Option<Context>,
+}
+
+/// What this run sent: when, what, what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    pub at: Time,
+    /// `find_request night-005`.
+    pub what: String,
+    /// The request it was for.
+    pub request_id: String,
+    /// When and what came of it; `None` while it isn't known.
+    pub came: Option<(Time, String)>,
+}
+
+/// What lies under a place of the screen, for the mouse. Found by drawing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hit {
+    /// A pane.
+    Pane(Pane),
+    /// A line of the requests.
+    Request(String),
+    /// A line of the calls.
+    Call(CallId),
+    /// A key of the footer.
+    Key(Action),
+    /// A line of a list to choose from, or of a JSON text.
+    Line(usize),
 }
 
 /// How a line above the footer is meant.
@@ -72,6 +129,8 @@ pub struct Start {
     pub endpoint: Option<Reach>,
     pub demo: Option<DemoInfo>,
     pub read_only: bool,
+    /// Where the server's stderr is read from, when that was said (`--stderr-file`).
+    pub stderr_file: Option<String>,
     /// The server's look-up tool.
     pub look_up: String,
 }
@@ -103,8 +162,39 @@ pub struct App {
     pub finding: HashSet<String>,
     /// Re-issues under way, also when their dialog was left.
     pub sending: HashSet<String>,
+    pub themes: Themes,
+    pub keymap: Keymap,
+    pub shares: Shares,
+    /// The mouse is listened to.
+    pub mouse: bool,
+    pub bell: Bell,
+    /// Something is to be told by the bell; whoever draws does it once, with these words.
+    pub ring: Option<String>,
+    /// Text for the clipboard, likewise.
+    pub clipboard: Option<String>,
+    /// The program is to be stopped, as a shell's job.
+    pub suspending: bool,
+    /// What this run sent, oldest first.
+    pub sent: Vec<Sent>,
+    /// The server's open questions, oldest first.
+    pub questions: Vec<Form>,
+    /// Lines of `--stderr-file`, oldest first, and how many came before them.
+    pub stderr_file: Arc<FileTail>,
+    /// Where the last frame put what.
+    pub hits: Vec<(Rect, Hit)>,
     pub(super) seq: u64,
     pub quitting: bool,
+}
+
+/// The end of a followed file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FileTail {
+    /// The kept lines, with the time that a line carries or at which it was seen.
+    pub lines: Vec<(Time, bytes::Bytes)>,
+    /// Older ones that are no longer kept.
+    pub dropped: u64,
+    /// What there is to say about the file: it isn't there, it was rotated.
+    pub remark: Option<String>,
 }
 
 impl App {
@@ -128,6 +218,18 @@ impl App {
             said: None,
             finding: HashSet::new(),
             sending: HashSet::new(),
+            themes: Themes::default(),
+            keymap: Keymap::default(),
+            shares: Shares::default(),
+            mouse: false,
+            bell: Bell::Off,
+            ring: None,
+            clipboard: None,
+            suspending: false,
+            sent: Vec::new(),
+            questions: Vec::new(),
+            stderr_file: Arc::default(),
+            hits: Vec::new(),
             seq: 0,
             quitting: false,
         }
@@ -136,9 +238,19 @@ impl App {
     /// Where a key would be pressed now.
     pub fn context(&self) -> Context {
         match &self.overlay {
-            None => Context::Main,
+            None => Context::of(self.pane).unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
-            Some(Overlay::Help { .. } | Overlay::Verify { .. }) => Context::Reading,
+            Some(Overlay::Help(r)) if r.typing => Context::Search,
+            Some(Overlay::Json { views, at }) => match views.get(*at) {
+                Some(v) if v.typing => Context::Search,
+                Some(_) => Context::Json,
+                None => Context::Reading,
+            },
+            Some(Overlay::Help(_) | Overlay::Verify { .. } | Overlay::Log { .. }) => {
+                Context::Reading
+            }
+            Some(Overlay::Pick(_)) => Context::Pick,
+            Some(Overlay::Form) => Context::Form,
             Some(Overlay::Quit) => Context::Quit,
             Some(Overlay::Reissue(d)) => match d.review() {
                 Some(r) if r.editing => Context::Arguments,
@@ -146,6 +258,46 @@ impl App {
                 None => Context::Reading,
             },
         }
+    }
+
+    /// No overlay takes the keys.
+    pub fn is_main(&self) -> bool {
+        self.overlay.is_none()
+    }
+
+    /// The JSON text that is shown.
+    pub fn json(&self) -> Option<&tree::View> {
+        match &self.overlay {
+            Some(Overlay::Json { views, at }) => views.get(*at),
+            _ => None,
+        }
+    }
+    /// See [`App::json`].
+    pub fn json_mut(&mut self) -> Option<&mut tree::View> {
+        match &mut self.overlay {
+            Some(Overlay::Json { views, at }) => views.get_mut(*at),
+            _ => None,
+        }
+    }
+
+    /// The next step of the selected request, where a key does it.
+    pub fn next_step(&self) -> Option<Action> {
+        let line = self.requests.line()?;
+        let next = &line.finding.next;
+        // A sentence suggests a repeat only in these words (`judge::next`).
+        let step = if next.contains("repeat with the same request_id")
+            || next.contains("sending it is a first delivery")
+        {
+            Action::Reissue
+        } else if matches!(
+            line.finding.verdicts.first()?,
+            Verdict::OutcomeUnknown | Verdict::InFlight | Verdict::Working | Verdict::NotKnown
+        ) {
+            Action::Find
+        } else {
+            return None;
+        };
+        self.can(step).then_some(step)
     }
 
     /// Whether `action` does something now. The footer shows what does.
@@ -158,11 +310,31 @@ impl App {
                     && self.requests.selected.as_ref().is_some_and(|id| !self.finding.contains(id))
             }
             Action::Reissue => selected && self.is_ready(),
-            Action::Details if self.context() == Context::Main => match self.pane {
+            Action::Details if self.is_main() => match self.pane {
                 Pane::Requests => selected,
                 Pane::Calls => self.call_request().is_some(),
                 Pane::Detail | Pane::Stderr => false,
             },
+            Action::Next => self.next_step().is_some(),
+            Action::Json => match self.pane {
+                Pane::Calls => self.call.is_some(),
+                _ => selected,
+            },
+            Action::Copy => selected || self.json().is_some(),
+            Action::Need | Action::Follow => !self.requests.is_empty(),
+            Action::Log => true,
+            Action::Answer => !self.questions.is_empty(),
+            Action::Search => {
+                matches!(self.overlay, Some(Overlay::Help(_))) || self.json().is_some()
+            }
+            Action::Fold | Action::FoldAll => self.json().is_some_and(|v| !v.raw),
+            Action::Raw => self.json().is_some_and(|v| v.document.is_json),
+            Action::Again => self.json().is_some_and(|v| !v.query.is_empty()),
+            Action::Wider | Action::Narrower => self.layout().shape == layout::Shape::Wide,
+            Action::Taller | Action::Shorter => {
+                matches!(self.layout().shape, layout::Shape::Wide | layout::Shape::Stacked)
+            }
+            Action::Even => self.shares != Shares::default(),
             Action::Filter => self.start.ledger || !self.requests.is_empty(),
             Action::Verify => self.start.ledger,
             Action::Reconnect => match self.link() {
@@ -173,6 +345,7 @@ impl App {
             Action::Back => {
                 self.overlay.is_some()
                     || self.pane != Pane::Requests
+                    || self.shares.zoom
                     || !self.requests.filter.is_empty()
             }
             Action::Send => match self.question() {
@@ -219,21 +392,29 @@ impl App {
 
     /// What goes on at the server when redial quits now: calls in flight, in words.
     pub fn in_flight(&self) -> Vec<String> {
-        let Some(wire) = &self.wire else { return Vec::new() };
-        wire.pending()
-            .map(|c| {
-                let age = crate::time::span(c.sent_at.age_at(self.now));
-                match &c.request_id {
-                    Some(id) => format!("{} {id}, sent {age} ago", c.tool),
-                    None => format!("{}, sent {age} ago", c.tool),
-                }
-            })
-            .collect()
+        let pending: Vec<&super::wire::CallView> =
+            self.wire.iter().flat_map(|w| w.pending()).collect();
+        // Agreed to a moment ago: the wire doesn't show it yet.
+        let under_way = self.sent.iter().filter(|s| {
+            let id = Some(s.request_id.as_str());
+            s.came.is_none()
+                && self.sending.contains(&s.request_id)
+                && !pending.iter().any(|c| c.request_id.as_deref() == id)
+        });
+        let under_way = under_way.map(|s| format!("{}, being sent", s.what));
+        let pending = pending.iter().map(|c| {
+            let age = crate::time::span(c.sent_at.age_at(self.now));
+            match &c.request_id {
+                Some(id) => format!("{} {id}, sent {age} ago", c.tool),
+                None => format!("{}, sent {age} ago", c.tool),
+            }
+        });
+        pending.chain(under_way).collect()
     }
 
     /// The screen's division at this size.
     pub fn layout(&self) -> Layout {
-        layout::of(self.size, self.pane, self.requests.len())
+        layout::of(self.size, self.pane, self.requests.len(), self.shares)
     }
 
     /// When something on the screen changes by time alone; `None` while nothing moves, so that idling costs
@@ -247,6 +428,10 @@ impl App {
         let trouble = self.counts.as_ref().is_some_and(|c| c.trouble.is_some());
         if waiting || sending || pending || trouble {
             return Some(second);
+        }
+        // The mark of a change goes.
+        if let Some(at) = self.requests.fades_at() {
+            return Some(at.max(self.now).min(second));
         }
         let age = |t: Option<Time>| t.map(|t| t.age_at(self.now));
         let fresh = |l: &super::data::Line| age(l.row.claimed_at).is_some_and(|a| a < 3600.0);

@@ -52,13 +52,38 @@ impl Layout {
     }
 }
 
+/// How a person has divided the screen; shares are percent of what is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shares {
+    /// The pane that has the keys is alone.
+    pub zoom: bool,
+    /// The requests' share of the height.
+    pub upper: Option<u16>,
+    /// The detail's share of the width.
+    pub left: Option<u16>,
+    /// The calls' share of the height they have together with stderr.
+    pub calls: Option<u16>,
+}
+
+/// The least and the most that a border can be moved to, in percent.
+pub const SHARE: (u16, u16) = (15, 85);
+/// The fewest lines of a pane, and the fewest columns of one beside another.
+const LEAST: (u16, u16) = (24, 5);
+
+/// A share of `whole`, with `least` left on either side where there is room for both.
+fn share(whole: u16, percent: u16, least: u16) -> u16 {
+    let percent = u32::from(percent.clamp(SHARE.0, SHARE.1));
+    let part = (u32::from(whole) * percent / 100) as u16;
+    part.clamp(least.min(whole / 2), whole - least.min(whole / 2))
+}
+
 /// Divides a terminal of `size` (columns, rows); `pane` has the keys. A short list of `rows` requests
-/// leaves its room to the panes below.
-pub fn of(size: (u16, u16), pane: Pane, rows: usize) -> Layout {
+/// leaves its room to the panes below, unless a person has moved the border.
+pub fn of(size: (u16, u16), pane: Pane, rows: usize, shares: Shares) -> Layout {
     let (w, h) = size;
     let shape = match size {
         (w, h) if w < MIN.0 || h < MIN.1 => Shape::TooSmall,
-        (w, h) if w < 72 || h < 20 => Shape::Single,
+        (w, h) if w < 72 || h < 20 || shares.zoom => Shape::Single,
         (w, h) if w < 112 || h < 30 => Shape::Stacked,
         _ => Shape::Wide,
     };
@@ -80,21 +105,23 @@ pub fn of(size: (u16, u16), pane: Pane, rows: usize) -> Layout {
         Shape::TooSmall => {}
         Shape::Single => set(&mut layout, pane, body),
         Shape::Stacked => {
-            let upper = (body.height * 11 / 20).min(short).max(6);
+            let own = (body.height * 11 / 20).min(short).max(6);
+            let upper = shares.upper.map_or(own, |p| share(body.height, p, LEAST.1));
             let lower = if pane == Pane::Requests { Pane::Detail } else { pane };
             layout.requests = Some(Rect { height: upper, ..body });
             let rest = Rect { y: body.y + upper, height: body.height - upper, ..body };
             set(&mut layout, lower, rest);
         }
         Shape::Wide => {
-            let upper = (body.height * 9 / 20).min(short);
+            let own = (body.height * 9 / 20).min(short);
+            let upper = shares.upper.map_or(own, |p| share(body.height, p, LEAST.1 * 2));
             layout.requests = Some(Rect { height: upper, ..body });
             let (y, height) = (body.y + upper, body.height - upper);
             // A column between the two is left for a rule.
-            let left = w * 11 / 20;
+            let left = shares.left.map_or(w * 11 / 20, |p| share(w, p, LEAST.0));
             layout.detail = Some(Rect::new(0, y, left, height));
             let right = Rect::new(left + 1, y, w - left - 1, height);
-            let calls = height * 9 / 20;
+            let calls = shares.calls.map_or(height * 9 / 20, |p| share(height, p, LEAST.1));
             layout.calls = Some(Rect { height: calls, ..right });
             layout.stderr = Some(Rect { y: y + calls, height: height - calls, ..right });
         }
@@ -119,8 +146,13 @@ mod tests {
     fn panes_never_overlap_and_never_leave_the_screen_at_any_size() {
         for w in 0..220u16 {
             for h in 0..70u16 {
-                for (pane, rows) in Pane::ALL.into_iter().zip([0, 3, 12, 1_000_000]) {
-                    let l = of((w, h), pane, rows);
+                let moved =
+                    |zoom, p| Shares { zoom, upper: Some(p), left: Some(p), calls: Some(p) };
+                let shares =
+                    [Shares::default(), moved(false, 0), moved(false, 99), moved(true, 50)];
+                let cases = Pane::ALL.into_iter().zip([0, 3, 12, 1_000_000]);
+                for (i, (pane, rows)) in cases.enumerate() {
+                    let l = of((w, h), pane, rows, shares[(i + usize::from(w)) % 4]);
                     let mut places: Vec<Rect> =
                         Pane::ALL.iter().filter_map(|p| l.pane(*p)).collect();
                     if l.shape != Shape::TooSmall {
@@ -142,10 +174,11 @@ mod tests {
         for (size, shape) in [
             ((60, 16), Shape::Single),
             ((80, 24), Shape::Stacked),
-            ((140, 40), Shape::Wide),
+            ((120, 40), Shape::Wide),
+            ((200, 60), Shape::Wide),
             ((43, 30), Shape::TooSmall),
         ] {
-            assert_eq!(of(size, Pane::Requests, 7).shape, shape);
+            assert_eq!(of(size, Pane::Requests, 7, Shares::default()).shape, shape);
         }
     }
 }

@@ -4,6 +4,8 @@
 //! however many rows the ledger has.
 
 use super::data::{Anchor, Ask, Line, Window};
+use crate::time::Time;
+use std::collections::HashMap;
 
 /// Rows asked for at once.
 const CHUNK: usize = 200;
@@ -11,6 +13,57 @@ const CHUNK: usize = 200;
 const KEEP: usize = 600;
 /// How near an edge the selection may come before more is asked for.
 const EDGE: usize = 60;
+
+/// For how many seconds a row that changed shows it.
+pub const CHANGED_S: f64 = 6.0;
+
+/// By what the lines at hand are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// Unfinished ones first, then the newest.
+    #[default]
+    Newest,
+    State,
+    Id,
+    About,
+    Age,
+    Effects,
+    Verdict,
+}
+
+impl Sort {
+    /// In the order of the key.
+    pub const ALL: [Sort; 7] =
+        [Sort::Newest, Sort::State, Sort::Id, Sort::About, Sort::Age, Sort::Effects, Sort::Verdict];
+    /// The column's name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Sort::Newest => "newest",
+            Sort::State => "state",
+            Sort::Id => "request_id",
+            Sort::About => "about",
+            Sort::Age => "age",
+            Sort::Effects => "effects",
+            Sort::Verdict => "verdict",
+        }
+    }
+    /// By its name.
+    pub fn of(word: &str) -> Option<Sort> {
+        Sort::ALL.into_iter().find(|s| s.word() == word)
+    }
+    fn compare(self, a: &Line, b: &Line) -> std::cmp::Ordering {
+        match self {
+            Sort::Newest => std::cmp::Ordering::Equal,
+            Sort::State => a.judged.state.cmp(&b.judged.state),
+            Sort::Id => a.id().cmp(b.id()),
+            Sort::About => a.label.cmp(&b.label),
+            Sort::Age => b.row.claimed_at.cmp(&a.row.claimed_at),
+            Sort::Effects => b.row.effects.len().cmp(&a.row.effects.len()),
+            // Worst first.
+            Sort::Verdict => a.finding.verdicts.first().cmp(&b.finding.verdicts.first()),
+        }
+    }
+}
 
 /// See the module's head.
 #[derive(Debug, Default)]
@@ -38,6 +91,14 @@ pub struct Requests {
     pub loaded: bool,
     /// A person has chosen; until then the first line, the one that needs them most, is selected.
     chosen: bool,
+    sort: Sort,
+    turned: bool,
+    /// The lines' places when sorted; empty while they stand as they come.
+    order: Vec<u32>,
+    /// When a line was last seen to have changed.
+    changed: HashMap<String, Time>,
+    /// Rows stand still.
+    paused: bool,
 }
 
 impl Requests {
@@ -49,13 +110,125 @@ impl Requests {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The line at `index`.
+    /// The line at `index` of the screen's list.
     pub fn get(&self, index: usize) -> Option<&Line> {
+        self.unsorted(self.place(index))
+    }
+    fn unsorted(&self, index: usize) -> Option<&Line> {
         self.top.get(index).or_else(|| self.rows.get(index.checked_sub(self.top.len())?))
+    }
+    fn place(&self, index: usize) -> usize {
+        self.order.get(index).map_or(index, |i| *i as usize)
     }
     /// All lines in order.
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
-        self.top.iter().chain(&self.rows)
+        (0..self.len()).filter_map(|i| self.get(i))
+    }
+    /// By what the lines are sorted, and whether the order is turned round.
+    pub fn sorted(&self) -> (Sort, bool) {
+        (self.sort, self.turned)
+    }
+    /// Sorts the lines at hand; the selection stays on its request.
+    pub fn set_sort(&mut self, sort: Sort, turned: bool) {
+        (self.sort, self.turned) = (sort, turned);
+        self.arrange();
+        match self.position() {
+            _ if !self.chosen => self.select_index(0),
+            Some(at) => self.index = at,
+            None => {}
+        }
+    }
+    fn arrange(&mut self) {
+        self.order.clear();
+        if self.sort == Sort::Newest && !self.turned {
+            return;
+        }
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        let sort = self.sort;
+        order.sort_by(|a, b| match (self.unsorted(*a as usize), self.unsorted(*b as usize)) {
+            (Some(a), Some(b)) => sort.compare(a, b),
+            _ => std::cmp::Ordering::Equal,
+        });
+        if self.turned {
+            order.reverse();
+        }
+        self.order = order;
+    }
+    /// Rows stand still.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+    /// Something came in while they did.
+    pub fn has_missed(&self) -> bool {
+        self.paused && self.stale
+    }
+    /// Lets rows stand still, or move again; then returns what to ask for.
+    pub fn pause(&mut self, paused: bool) -> Option<Ask> {
+        self.paused = paused;
+        if !paused && self.stale { self.refresh() } else { None }
+    }
+    /// The selection keeps to the first line.
+    pub fn is_following(&self) -> bool {
+        !self.chosen
+    }
+    /// Keeps the selection on the first line, or lets it be.
+    pub fn follow(&mut self) -> Option<Ask> {
+        if !self.chosen {
+            self.chosen = true;
+            return None;
+        }
+        let ask = self.jump(false);
+        self.chosen = false;
+        ask
+    }
+    /// Goes to the next line for which `wanted` holds, after the last one from the first again; from a line that isn't
+    /// one to the first. `false` when there is none.
+    pub fn seek(&mut self, wanted: impl Fn(&Line) -> bool) -> bool {
+        let at = self.position().filter(|i| self.get(*i).is_some_and(&wanted));
+        let hits: Vec<usize> =
+            (0..self.len()).filter(|i| self.get(*i).is_some_and(&wanted)).collect();
+        let next = at.and_then(|at| hits.iter().find(|i| **i > at)).or(hits.first());
+        let Some(next) = next.copied() else { return false };
+        self.chosen = true;
+        self.select_index(next);
+        true
+    }
+    /// Whether a line changed a moment ago.
+    pub fn is_fresh(&self, id: &str, now: Time) -> bool {
+        self.changed.get(id).is_some_and(|t| t.age_at(now) < CHANGED_S)
+    }
+    /// When the next mark of a change goes.
+    pub fn fades_at(&self) -> Option<Time> {
+        self.changed.values().map(|t| t.plus_seconds(CHANGED_S)).min()
+    }
+    /// Forgets marks that are over.
+    pub fn fade(&mut self, now: Time) {
+        self.changed.retain(|_, t| t.age_at(now) < CHANGED_S);
+    }
+    fn mark(&mut self, window: &Window, now: Time) {
+        let again = matches!(window.ask.anchor, Anchor::Newest | Anchor::At(_));
+        if !self.loaded || !again || self.shown != window.ask.filter {
+            return;
+        }
+        // What is stored and nothing else: a judgement changes with what is known, not with the row.
+        type Face<'a> = (&'a str, Option<&'a str>, Option<Time>, usize);
+        fn face(l: &Line) -> Face<'_> {
+            (&l.row.status, l.row.owner.as_deref(), l.row.claimed_at, l.row.effects.len())
+        }
+        let old: HashMap<&str, Face<'_>> =
+            self.top.iter().chain(&self.rows).map(|l| (l.id(), face(l))).collect();
+        let newest = self.top.iter().chain(&self.rows).map(|l| l.row.rowid).max().unwrap_or(0);
+        let changed: Vec<String> = window
+            .top
+            .iter()
+            .chain(&window.rows)
+            .filter(|l| match old.get(l.id()) {
+                Some(before) => *before != face(l),
+                None => l.row.rowid > newest || l.row.rowid == 0,
+            })
+            .map(|l| l.id().to_owned())
+            .collect();
+        self.changed.extend(changed.into_iter().map(|id| (id, now)));
     }
     /// The rows at hand are not yet those of the filter.
     pub fn is_searching(&self) -> bool {
@@ -124,7 +297,7 @@ impl Requests {
         if self.asked.is_some() {
             return None;
         }
-        let at = self.index;
+        let at = self.place(self.index);
         let last = self.rows.last().map(|l| l.row.rowid);
         let first = self.rows.first().map(|l| l.row.rowid);
         match (first, last) {
@@ -140,7 +313,7 @@ impl Requests {
 
     fn ask(&mut self, anchor: Anchor) -> Ask {
         self.seq += 1;
-        self.stale = false;
+        self.stale &= !matches!(anchor, Anchor::At(_) | Anchor::Newest);
         let count = match anchor {
             // What is at hand is read again, with room for rows that came before it.
             Anchor::At(_) | Anchor::Newest => (self.rows.len() + EDGE).clamp(CHUNK, KEEP),
@@ -153,7 +326,7 @@ impl Requests {
 
     /// The same place, read again: at the start, and when the ledger changed. One question at a time.
     pub fn refresh(&mut self) -> Option<Ask> {
-        if self.asked.is_some() {
+        if self.asked.is_some() || (self.paused && self.loaded) {
             self.stale = true;
             return None;
         }
@@ -181,14 +354,16 @@ impl Requests {
     }
 
     /// Takes an answer; one to an older question is dropped. Returns what to ask next.
-    pub fn take(&mut self, window: Window) -> Option<Ask> {
+    pub fn take(&mut self, window: Window, now: Time) -> Option<Ask> {
         if self.asked.as_ref() != Some(&window.ask) {
             return None;
         }
+        self.mark(&window, now);
         self.asked = None;
         self.loaded = true;
         self.shown.clone_from(&window.ask.filter);
         (self.top, self.top_total, self.matches) = (window.top, window.top_total, window.matches);
+        let oldest = window.ask.anchor == Anchor::Oldest;
         match window.ask.anchor {
             Anchor::Newest | Anchor::At(_) => {
                 self.rows = window.rows;
@@ -197,7 +372,6 @@ impl Requests {
             Anchor::Oldest => {
                 self.rows = window.rows;
                 (self.has_newer, self.has_older) = (window.has_newer, false);
-                self.select_index(self.len().saturating_sub(1));
             }
             Anchor::Older(_) => {
                 self.rows.extend(window.rows);
@@ -213,7 +387,9 @@ impl Requests {
                 self.rows.truncate(KEEP);
             }
         }
+        self.arrange();
         match self.position() {
+            _ if oldest => self.select_index(self.len().saturating_sub(1)),
             _ if !self.chosen => self.select_index(0),
             Some(at) => self.index = at,
             None if self.selected.is_none() => self.select_index(0),
@@ -224,7 +400,7 @@ impl Requests {
             }
             None => {}
         }
-        if self.stale { self.refresh() } else { self.near_edge() }
+        if self.stale && !self.paused { self.refresh() } else { self.near_edge() }
     }
 }
 
@@ -257,7 +433,7 @@ mod tests {
 
     fn drive(list: &mut Requests, mut ask: Option<Ask>, n: i64) {
         while let Some(a) = ask {
-            ask = list.take(answer(&a, n));
+            ask = list.take(answer(&a, n), Time(0));
         }
     }
 
@@ -319,15 +495,79 @@ mod tests {
         let mut list = Requests::default();
         let old = list.refresh().unwrap();
         let new = list.set_filter("r1".into()).unwrap();
-        assert_eq!(list.take(answer(&old, 5)), None);
+        assert_eq!(list.take(answer(&old, 5), Time(0)), None);
         assert!(!list.loaded);
-        list.take(answer(&new, 5));
+        list.take(answer(&new, 5), Time(0));
         assert!(list.loaded);
         // A change that comes while a question is out is asked for afterwards, once.
         let first = list.refresh().unwrap();
         assert!(list.refresh().is_none());
-        let again = list.take(answer(&first, 5)).unwrap();
+        let again = list.take(answer(&first, 5), Time(0)).unwrap();
         assert_eq!(again.anchor, Anchor::Newest);
-        assert_eq!(list.take(answer(&again, 5)), None);
+        assert_eq!(list.take(answer(&again, 5), Time(0)), None);
+    }
+
+    #[test]
+    fn sorting_moves_lines_and_not_the_selection() {
+        let mut list = Requests::default();
+        let ask = list.refresh();
+        drive(&mut list, ask, 12);
+        list.select("r7");
+        list.set_sort(Sort::Id, false);
+        let ids = |l: &Requests| l.iter().map(|l| l.id().to_owned()).collect::<Vec<_>>();
+        assert_eq!(ids(&list)[..4], ["r1", "r10", "r11", "r12"]);
+        assert_eq!((list.selected.as_deref(), list.position()), (Some("r7"), Some(9)));
+        list.set_sort(Sort::Id, true);
+        assert_eq!((list.position(), ids(&list)[0].as_str()), (Some(2), "r9"));
+        list.step(1);
+        assert_eq!(list.selected.as_deref(), Some("r6"));
+        list.set_sort(Sort::Newest, false);
+        assert_eq!(ids(&list)[0], "r12");
+    }
+
+    #[test]
+    fn a_paused_list_stands_still_and_catches_up() {
+        let mut list = Requests::default();
+        let ask = list.refresh();
+        drive(&mut list, ask, 10);
+        assert_eq!(list.pause(true), None);
+        assert!(list.refresh().is_none() && list.refresh().is_none() && list.has_missed());
+        assert_eq!(list.len(), 10);
+        let ask = list.pause(false);
+        assert!(ask.is_some());
+        drive(&mut list, ask, 14);
+        assert_eq!((list.len(), list.has_missed()), (14, false));
+    }
+
+    #[test]
+    fn what_is_new_or_otherwise_is_marked_for_a_while_and_nothing_at_first() {
+        let now = Time(1_000_000_000);
+        let mut list = Requests::default();
+        let ask = list.refresh().unwrap();
+        list.take(answer(&ask, 3), now);
+        assert!(!list.is_fresh("r3", now) && list.fades_at().is_none());
+        let ask = list.refresh().unwrap();
+        let mut window = answer(&ask, 4);
+        window.rows[2].row.status = "failed".into();
+        list.take(window, now);
+        let fresh = |l: &Requests, t: Time| ["r4", "r3", "r2", "r1"].map(|id| l.is_fresh(id, t));
+        assert_eq!(fresh(&list, now), [true, false, true, false]);
+        let later = now.plus_seconds(CHANGED_S);
+        assert_eq!((fresh(&list, later), list.fades_at()), ([false; 4], Some(later)));
+        list.fade(later);
+        assert_eq!(list.fades_at(), None);
+    }
+
+    #[test]
+    fn seeking_goes_round() {
+        let mut list = Requests::default();
+        let ask = list.refresh();
+        drive(&mut list, ask, 10);
+        let wanted = |l: &Line| l.row.rowid % 4 == 0;
+        for id in ["r8", "r4", "r8"] {
+            assert!(list.seek(wanted));
+            assert_eq!(list.selected.as_deref(), Some(id));
+        }
+        assert!(!list.seek(|_| false));
     }
 }

@@ -1,10 +1,15 @@
 //! What comes in to the update and what it asks to be done. Data only.
 
+use super::app::FileTail;
 use super::data::{
     Ask, Check, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Verified, Window,
 };
+use super::form::Form;
 use super::keys::Key;
+use super::pick::What;
+use super::tree::Document;
 use super::wire::WireView;
+use crate::journal::CallId;
 use crate::time::Time;
 use std::sync::Arc;
 
@@ -15,6 +20,8 @@ pub enum Msg {
     Key { key: Key, repeat: bool },
     /// Pasted text.
     Paste(String),
+    /// The mouse, at a column and row.
+    Mouse { x: u16, y: u16, did: Mouse },
     /// The terminal is this many columns and rows.
     Resize(u16, u16),
     /// The time has come to be this.
@@ -43,8 +50,26 @@ pub enum Msg {
     Reissued { request_id: String, report: Box<Result<Report, String>> },
     /// An answer to [`Effect::Verify`].
     Verified(Result<Box<Verified>, String>),
+    /// An answer to [`Effect::Json`]; empty when there is nothing to show.
+    Documents(Vec<Arc<Document>>),
+    /// An answer to [`Effect::Copy`] and [`Effect::Keep`]: text for the clipboard, and the file that holds it too.
+    Copied { what: String, text: Result<String, String>, kept: Option<String> },
+    /// The server asks something.
+    Asked(Box<Form>),
+    /// Its question is over, answered or not.
+    AskedNoMore { id: u64 },
+    /// The followed file, as it is now.
+    StderrFile(Arc<FileTail>),
     /// Something went wrong or is worth a line.
     Told(String),
+}
+
+/// What the mouse did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mouse {
+    Click,
+    ScrollUp,
+    ScrollDown,
 }
 
 /// Something to be done by others; answers come back as a [`Msg`] that echoes the question.
@@ -74,6 +99,26 @@ pub enum Effect {
     Reissue(Reissue),
     Reconnect,
     Verify,
+    /// Read texts as trees: those of a request, or of one call.
+    Json {
+        request_id: String,
+        call: Option<CallId>,
+    },
+    /// Make a text for the clipboard, and keep it in a file.
+    Copy {
+        what: What,
+        request_id: String,
+    },
+    /// Keep this text likewise.
+    Keep {
+        what: String,
+        text: String,
+    },
+    /// Answer the server's question; without content it is declined.
+    Answer {
+        id: u64,
+        content: Option<String>,
+    },
     /// End the program.
     Quit,
 }

@@ -6,13 +6,13 @@
 use super::app::App;
 use super::input::Input;
 use super::keys::Key;
-use super::msg::{Effect, Msg};
+use super::msg::{Effect, Mouse, Msg};
 use super::term::{self, Screen};
-use super::theme::Theme;
 use super::update::{self, update};
 use crate::error::{Error, Exit, Result};
 use crate::time::Time;
-use ratatui::crossterm::event::Event;
+use ratatui::crossterm::event::{Event, MouseButton, MouseEventKind};
+use rustix::process::{Signal as Sig, kill_current_process_group};
 use std::io;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,13 +38,13 @@ pub struct Port {
 ///
 /// # Errors
 /// When there is no terminal.
-pub async fn drive(mut app: App, theme: Theme, mut port: Port) -> Result<Exit> {
+pub async fn drive(app: &mut App, mut port: Port) -> Result<Exit> {
     let no_terminal = |e: io::Error| Error::usage(format!("the terminal can't be used: {e}"));
     let mut signals = Signals::new().map_err(no_terminal)?;
     let mut screen = Screen::enter().map_err(no_terminal)?;
     let size = screen.size().map_err(no_terminal)?;
-    take(&mut app, &port, Msg::Resize(size.0, size.1));
-    let done = turn(&mut app, &theme, &mut port, &mut screen, &mut signals).await;
+    take(app, &port, Msg::Resize(size.0, size.1));
+    let done = turn(app, &mut port, &mut screen, &mut signals).await;
     drop(screen);
     term::rethrow_panic();
     match done {
@@ -55,7 +55,6 @@ pub async fn drive(mut app: App, theme: Theme, mut port: Port) -> Result<Exit> {
 
 async fn turn(
     app: &mut App,
-    theme: &Theme,
     port: &mut Port,
     screen: &mut Screen,
     signals: &mut Signals,
@@ -65,9 +64,16 @@ async fn turn(
     let mut drawn = Instant::now();
     let (mut dirty, mut urgent, mut open) = (true, true, true);
     while !app.quitting {
+        if let Some(text) = app.clipboard.take() {
+            screen.copy(&text)?;
+        }
+        if let Some(words) = app.ring.take() {
+            screen.ring(app.bell, &words)?;
+        }
         if dirty && (urgent || drawn.elapsed() >= FRAME) {
-            let (detail, overlay) = screen.draw(app, theme)?;
-            update::clamp(app, detail, overlay);
+            let seen = screen.draw(app)?;
+            update::clamp(app, seen.detail_most, seen.overlay_most);
+            std::mem::swap(&mut app.hits, &mut seen.hits);
             (dirty, urgent, drawn) = (false, false, Instant::now());
         }
         let tick = app.next_tick().map(|at| {
@@ -83,6 +89,16 @@ async fn turn(
                     take(app, port, Msg::Resize(w, h));
                     dirty = true;
                 }
+                Told::Stop => {
+                    screen.suspend()?;
+                    (dirty, urgent) = (true, true);
+                }
+                Told::GoOn => {
+                    screen.resume()?;
+                    let (w, h) = screen.size()?;
+                    take(app, port, Msg::Resize(w, h));
+                    (dirty, urgent) = (true, true);
+                }
             },
             event = input.next() => {
                 let Some(event) = event else { return Ok(()) };
@@ -93,6 +109,10 @@ async fn turn(
                     terminal_event(app, port, event);
                 }
                 (dirty, urgent) = (true, true);
+                if std::mem::take(&mut app.suspending) {
+                    // The whole job stops, whatever started this process; it stops itself when the signal comes.
+                    kill_current_process_group(Sig::TSTP)?;
+                }
             }
             n = port.msgs.recv_many(&mut batch, BATCH), if open => {
                 open = n > 0;
@@ -128,7 +148,16 @@ fn terminal_event(app: &mut App, port: &Port, event: Event) {
         }
         Event::Paste(text) => take(app, port, Msg::Paste(text)),
         Event::Resize(w, h) => take(app, port, Msg::Resize(w, h)),
-        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {}
+        Event::Mouse(m) => {
+            let did = match m.kind {
+                MouseEventKind::Down(MouseButton::Left) => Mouse::Click,
+                MouseEventKind::ScrollUp => Mouse::ScrollUp,
+                MouseEventKind::ScrollDown => Mouse::ScrollDown,
+                _ => return,
+            };
+            take(app, port, Msg::Mouse { x: m.column, y: m.row, did });
+        }
+        Event::FocusGained | Event::FocusLost => {}
     }
 }
 
@@ -145,18 +174,30 @@ enum Told {
     End,
     /// The terminal has another size.
     Resized,
+    /// Stop, as a job of a shell.
+    Stop,
+    /// It was stopped and goes on.
+    GoOn,
 }
 
 struct Signals {
     end: [Signal; 3],
     resized: Signal,
+    stop: Signal,
+    go_on: Signal,
 }
 
 impl Signals {
     fn new() -> io::Result<Signals> {
         let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
         let [a, b, c] = kinds.map(signal);
-        Ok(Signals { end: [a?, b?, c?], resized: signal(SignalKind::window_change())? })
+        let other = |s: Sig| signal(SignalKind::from_raw(s.as_raw()));
+        Ok(Signals {
+            end: [a?, b?, c?],
+            resized: signal(SignalKind::window_change())?,
+            stop: other(Sig::TSTP)?,
+            go_on: other(Sig::CONT)?,
+        })
     }
     async fn next(&mut self) -> Told {
         let [a, b, c] = &mut self.end;
@@ -165,6 +206,8 @@ impl Signals {
             _ = b.recv() => Told::End,
             _ = c.recv() => Told::End,
             _ = self.resized.recv() => Told::Resized,
+            _ = self.stop.recv() => Told::Stop,
+            _ = self.go_on.recv() => Told::GoOn,
         }
     }
 }

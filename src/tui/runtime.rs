@@ -1,25 +1,33 @@
 //! Does what the update asks for, and tells it what happened: the screen's hands and ears, over `inspect`.
 //!
 //! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wire` follows the
-//! journal, `acts` looks up, plans, sends and counts. Each runs on its own; answers echo their question, so
+//! journal, `acts` looks up, plans, sends and counts, `texts` makes what is copied or shown as a tree, `asked` holds the
+//! server's questions, `tail` follows a file of stderr. Each runs on its own; answers echo their question, so
 //! nothing here needs to be in step with the screen.
 
 mod acts;
+mod asked;
 mod facts;
+mod tail;
+mod texts;
 mod windows;
 mod wire;
 
 use super::app::{App, Start};
 use super::data::{DemoInfo, Paired};
+use super::keymap::Keymap;
+use super::memory::Memory;
 use super::msg::{Effect, Msg};
 use super::run::{Port, drive};
-use super::theme::Theme;
+use super::theme::Themes;
 use super::wire::Reach;
-use crate::client::Endpoint;
+use crate::client::{Endpoint, Question};
+use crate::config::{self, Config};
 use crate::error::{Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::list::Judging;
 use crate::time::Time;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -36,8 +44,45 @@ pub struct Setup {
     pub inspector: Inspector,
     /// It is the demo.
     pub demo: Option<DemoInfo>,
-    /// The theme; `None` takes what suits the terminal.
-    pub theme: Option<Theme>,
+    /// How the screen looks and answers.
+    pub looks: Looks,
+    /// The server's questions, where somebody is to be asked.
+    pub questions: Option<mpsc::UnboundedReceiver<Question>>,
+    /// The server's stderr, as a file.
+    pub stderr_file: Option<PathBuf>,
+    /// How the same is opened again, for the command that is copied: flags of ledger and endpoint, without secrets.
+    pub flags: Vec<String>,
+}
+
+/// How the screen looks and answers, from the configuration.
+pub struct Looks {
+    pub themes: Themes,
+    pub keymap: Keymap,
+    pub mouse: bool,
+    pub bell: config::Bell,
+    /// Nothing but what was remembered says which theme.
+    pub theme_is_free: bool,
+}
+
+impl Looks {
+    /// From the configuration; `flag` is a theme named on the command line.
+    ///
+    /// # Errors
+    /// Exit 2 when a theme or key is wrong.
+    pub fn new(config: &Config, flag: Option<&str>) -> Result<Looks> {
+        let mut themes = match config::folder() {
+            Some(folder) => Themes::with_folder(&folder.join("themes"))?,
+            None => Themes::built_in()?,
+        };
+        themes.choose(flag.unwrap_or(&config.theme))?;
+        Ok(Looks {
+            themes: themes.for_terminal(flag.is_some()),
+            keymap: Keymap::with(&config.keys)?,
+            mouse: config.mouse,
+            bell: config.bell,
+            theme_is_free: flag.is_none() && !config.theme_is_set,
+        })
+    }
 }
 
 /// Opens the screen and runs it until a person quits; ends the endpoint. To be polled on one thread
@@ -46,29 +91,53 @@ pub struct Setup {
 /// # Errors
 /// When there is no terminal.
 pub async fn run(setup: Setup) -> Result<Exit> {
-    let theme = match setup.theme {
-        Some(theme) => theme,
-        None => Theme::for_terminal()?,
-    };
-    let client = setup.inspector.client.clone();
+    let Setup { inspector, demo, looks, questions, stderr_file, flags } = setup;
+    let client = inspector.client.clone();
     let start = Start {
-        ledger: setup.inspector.ledger.is_some(),
+        ledger: inspector.ledger.is_some(),
         endpoint: client.as_ref().map(|c| reach(c.endpoint())),
-        demo: setup.demo,
-        read_only: setup.inspector.read_only,
-        look_up: setup.inspector.look_up.clone(),
+        demo,
+        read_only: inspector.read_only,
+        stderr_file: stderr_file.as_ref().map(|f| f.display().to_string()),
+        look_up: inspector.look_up.clone(),
     };
     let (news, msgs) = mpsc::channel(MESSAGES);
     let (effects, inbox) = mpsc::unbounded_channel();
-    let hands = tokio::spawn(serve(setup.inspector, start.endpoint.clone(), news, inbox));
-    let app = App::new(start, Time::now(), (80, 24));
-    let done = drive(app, theme, Port { msgs, effects }).await;
+    let ledger = inspector.ledger.as_ref().filter(|_| start.demo.is_none()).map(ledger_name);
+    let mut app = App::new(start, Time::now(), (80, 24));
+    let file = config::state_folder().map(|f| f.join("state.toml"));
+    let mut memory = file.as_deref().map(Memory::load).unwrap_or_default();
+    (app.themes, app.keymap) = (looks.themes, looks.keymap);
+    (app.mouse, app.bell) = (looks.mouse, looks.bell);
+    let free = looks.theme_is_free && app.themes.chosen().1 != "mono";
+    memory.give(&mut app, free, ledger.as_deref());
+    let reach = app.start.endpoint.clone();
+    let more = More { questions, stderr_file, flags };
+    let hands = tokio::spawn(serve(inspector, reach, more, news, inbox));
+    let done = drive(&mut app, Port { msgs, effects }).await;
+    memory.take(&app, ledger.as_deref());
+    if let Some(file) = &file {
+        memory.save(file);
+    }
     hands.abort();
     tokio::time::timeout(LAST_WORDS, hands).await.ok();
     if let Some(client) = client {
         client.close().await;
     }
     done
+}
+
+/// A ledger's name among those whose filter is remembered.
+fn ledger_name(ledger: &crate::ledger::Ledger) -> String {
+    let path = ledger.path();
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// Further witnesses and words.
+struct More {
+    questions: Option<mpsc::UnboundedReceiver<Question>>,
+    stderr_file: Option<PathBuf>,
+    flags: Vec<String>,
 }
 
 /// How an endpoint is shown.
@@ -86,6 +155,7 @@ struct Hands {
     news: mpsc::Sender<Msg>,
     /// The newest thing that rows are judged with.
     judging: watch::Sender<Arc<Judging>>,
+    flags: Arc<[String]>,
 }
 
 impl Hands {
@@ -103,12 +173,20 @@ impl Hands {
 async fn serve(
     inspector: Inspector,
     reach: Option<Reach>,
+    more: More,
     news: mpsc::Sender<Msg>,
     mut inbox: mpsc::UnboundedReceiver<Effect>,
 ) {
     let mut tasks = JoinSet::new();
     let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
-    let hands = Hands { inspector, news, judging };
+    let hands = Hands { inspector, news, judging, flags: more.flags.into() };
+    let (answers, answered) = mpsc::unbounded_channel();
+    if let Some(questions) = more.questions {
+        tasks.spawn(asked::serve(hands.clone(), questions, answered));
+    }
+    if let Some(file) = more.stderr_file {
+        tasks.spawn(tail::follow(hands.clone(), file));
+    }
     // Counts what happened on the wire that bears on requests: calls sent and settled, processes ended.
     let (calls, calls_seen) = watch::channel(0);
     let (windows, windows_asked) = mpsc::unbounded_channel();
@@ -125,6 +203,7 @@ async fn serve(
         match effect {
             Effect::LoadWindow(ask) => drop(windows.send(ask)),
             Effect::LoadDetail { request_id } => drop(selected.send_replace(Some(request_id))),
+            Effect::Answer { id, content } => drop(answers.send((id, content))),
             Effect::Quit => return,
             act => drop(tasks.spawn(acts::act(hands.clone(), act))),
         }

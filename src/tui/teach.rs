@@ -199,7 +199,7 @@ fn news(school: &mut School, shown: Shown) -> Vec<Effect> {
 pub async fn run(first: Option<usize>, theme: Option<Theme>) -> Result<Exit> {
     let theme = match theme {
         Some(theme) => theme,
-        None => Theme::for_terminal()?,
+        None => super::theme::Themes::built_in()?.for_terminal(false).theme().clone(),
     };
     let no_terminal = |e: io::Error| Error::usage(format!("the terminal can't be used: {e}"));
     let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];

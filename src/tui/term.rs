@@ -5,23 +5,33 @@
 //! report is kept, the loop is woken and ends, and the report is printed when the screen is gone.
 
 use super::app::App;
-use super::theme::Theme;
 use super::view::{Seen, view};
+use crate::config::Bell;
+use crate::text;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, style};
+use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, BufWriter, Stdout};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
 use tokio::sync::Notify;
+
+/// Clicks and the wheel, in the form without limits (xterm's modes 1000 and 1006); moving alone is not asked for.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+/// The most that is handed to a clipboard through the terminal, in bytes; many take no more.
+pub const CLIPBOARD: usize = 74_000;
 
 /// The screen is ours.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -36,6 +46,7 @@ static HOOK: Once = Once::new();
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     seen: Seen,
+    mouse: bool,
 }
 
 impl Screen {
@@ -57,7 +68,7 @@ impl Screen {
             .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste))
             .and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout()))));
         match entered {
-            Ok(terminal) => Ok(Screen { terminal, seen: Seen::default() }),
+            Ok(terminal) => Ok(Screen { terminal, seen: Seen::default(), mouse: false }),
             Err(e) => {
                 leave();
                 Err(e)
@@ -73,15 +84,72 @@ impl Screen {
         self.terminal.size().map(|s| (s.width, s.height))
     }
 
-    /// Draws one frame; tells how far texts can be scrolled.
+    /// Draws one frame; returns what drawing found out.
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub fn draw(&mut self, app: &App, theme: &Theme) -> io::Result<(usize, usize)> {
+    pub fn draw(&mut self, app: &App) -> io::Result<&mut Seen> {
+        if self.mouse != app.mouse {
+            self.mouse = app.mouse;
+            let mode = if self.mouse { MOUSE_ON } else { MOUSE_OFF };
+            execute!(self.terminal.backend_mut(), Print(mode))?;
+        }
         execute!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        let theme = app.themes.theme();
         self.terminal.draw(|frame| view(app, theme, &mut self.seen, frame))?;
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
-        Ok((self.seen.detail_most, self.seen.overlay_most))
+        Ok(&mut self.seen)
+    }
+
+    /// Hands a text to the terminal's clipboard (OSC 52). Whether it takes it, nobody can know.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        execute!(self.terminal.backend_mut(), CopyToClipboard::to_clipboard_from(text))
+    }
+
+    /// Rings, as configured; the words are for a notification.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn ring(&mut self, bell: Bell, words: &str) -> io::Result<()> {
+        let clean = text::visible(words);
+        match bell {
+            Bell::Off => Ok(()),
+            Bell::Bell => execute!(self.terminal.backend_mut(), Print("\x07")),
+            Bell::Notify => {
+                let notice = format!("\x1b]9;redial: {}\x1b\\", text::truncate(&clean, 120, "…"));
+                execute!(self.terminal.backend_mut(), Print(notice))
+            }
+        }
+    }
+
+    /// Gives the terminal back, stops this process as a shell's job, and takes the terminal again when it goes on.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        leave();
+        kill_process(getpid(), Signal::STOP)?;
+        self.resume()
+    }
+
+    /// Takes the terminal again after a stop, whoever ordered it, and draws everything anew.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn resume(&mut self) -> io::Result<()> {
+        // What crossterm remembers of the mode needn't be true after a stop.
+        disable_raw_mode()?;
+        ACTIVE.store(true, Ordering::SeqCst);
+        enable_raw_mode()?;
+        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Clear(ClearType::All))?;
+        self.mouse = false;
+        // A new one knows nothing of what was on the screen. (`Terminal::clear` asks the terminal for its cursor and
+        // waits for the answer, which the reading thread may take.)
+        self.terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+        Ok(())
     }
 }
 
@@ -110,6 +178,7 @@ fn leave() {
         execute!(
             io::stdout(),
             EndSynchronizedUpdate,
+            Print(MOUSE_OFF),
             DisableBracketedPaste,
             LeaveAlternateScreen,
             Show

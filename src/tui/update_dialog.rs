@@ -56,6 +56,15 @@ pub fn checked(app: &mut App, request_id: &str, seq: u64, check: Check) {
 /// An answer has come, or will not.
 pub fn reissued(app: &mut App, request_id: &str, report: Result<Report, String>) {
     app.sending.remove(request_id);
+    let came = match &report {
+        Ok(r) => {
+            let effects =
+                r.effects.map(|(a, b)| format!(", effects {a} → {b}")).unwrap_or_default();
+            format!("{}, now {}{effects}", r.outcome, r.state_after)
+        }
+        Err(why) => format!("not sent: {why}"),
+    };
+    super::update::came_of(app, request_id, came);
     let waiting = dialog_mut(app)
         .filter(|d| d.request_id == request_id && matches!(d.stage, Stage::Sending { .. }));
     if let Some(dialog) = waiting {
@@ -115,6 +124,8 @@ fn send(app: &mut App, answer: Question, out: &mut Vec<Effect>) {
     if let Some(call) = dialog.release(answer) {
         dialog.stage = Stage::Sending { since: now };
         app.sending.insert(call.request_id.clone());
+        let what = format!("{} {}", call.tool, call.request_id);
+        super::update::log(app, what, &call.request_id);
         out.push(Effect::Reissue(call));
     }
 }

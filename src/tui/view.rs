@@ -8,11 +8,12 @@ mod detail;
 mod dialog;
 mod foot;
 mod head;
+mod over;
 mod reports;
 mod requests;
 mod stderr;
 
-use super::app::{App, Overlay, Pane};
+use super::app::{App, Hit, Overlay, Pane};
 use super::layout::{self, Shape};
 use super::theme::Theme;
 use cells::Cells;
@@ -29,12 +30,20 @@ pub struct Seen {
     pub detail_most: usize,
     /// How far the overlay can be scrolled.
     pub overlay_most: usize,
+    /// Where the JSON text begins.
+    json_at: usize,
+    /// Where what was put, for the mouse; later ones lie over earlier ones.
+    pub hits: Vec<(Rect, Hit)>,
 }
 
 /// Draws the whole screen.
 pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     let area = frame.area();
-    let layout = layout::of((area.width, area.height), app.pane, app.requests.len());
+    // A theme with a background of its own has all of it.
+    frame.buffer_mut().set_style(area, theme.text.style());
+    seen.hits.clear();
+    let size = (area.width, area.height);
+    let layout = layout::of(size, app.pane, app.requests.len(), app.shares);
     if layout.shape == Shape::TooSmall {
         return too_small(theme, area, frame);
     }
@@ -42,6 +51,7 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     let mut ui = Ui { app, theme, shape: layout.shape, seen };
     for pane in Pane::ALL {
         let Some(place) = layout.pane(pane) else { continue };
+        ui.seen.hits.push((place, Hit::Pane(pane)));
         match pane {
             Pane::Requests => requests::draw(&mut ui, place, frame),
             Pane::Detail => detail::draw(&mut ui, place, frame),
@@ -57,11 +67,15 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
         }
     }
     foot::said(app, theme, layout.said, frame);
-    foot::footer(app, theme, layout.footer, frame);
+    foot::footer(&mut ui, layout.footer, frame);
     let body = Rect { height: area.height.saturating_sub(1), ..area };
     match &app.overlay {
         None | Some(Overlay::Filter) => {}
-        Some(Overlay::Help { scroll }) => reports::help(&mut ui, *scroll, body, frame),
+        Some(Overlay::Help(reading)) => reports::help(&mut ui, reading, body, frame),
+        Some(Overlay::Log { scroll }) => reports::log(&mut ui, *scroll, body, frame),
+        Some(Overlay::Pick(pick)) => over::pick(&mut ui, pick, body, frame),
+        Some(Overlay::Json { views, at }) => over::json(&mut ui, views, *at, body, frame),
+        Some(Overlay::Form) => over::form(&mut ui, body, frame),
         Some(Overlay::Verify { report, scroll }) => {
             reports::verify(&mut ui, report.as_ref(), *scroll, body, frame);
         }
@@ -86,7 +100,7 @@ impl Ui<'_> {
 
     /// A pane's title line, `▌requests · 12 of 340 ─────`; returns the place below it. Where other panes are
     /// hidden behind this one, their names stand beside it.
-    fn title(&self, pane: Pane, note: &str, area: Rect, frame: &mut Frame) -> Rect {
+    fn title(&mut self, pane: Pane, note: &str, area: Rect, frame: &mut Frame) -> Rect {
         let t = self.theme;
         let focus = self.has_focus(pane);
         let mut row = Cells::new(usize::from(area.width));
@@ -101,8 +115,13 @@ impl Ui<'_> {
         if tabs.is_empty() || tabs == [pane] {
             row.put(pane.title(), style);
         } else {
+            let mut x = area.x + 1;
             for (i, tab) in tabs.iter().enumerate() {
                 row.put(if i == 0 { "" } else { "  " }, t.rule);
+                x += if i == 0 { 0 } else { 2 };
+                let width = tab.title().len() as u16;
+                self.seen.hits.push((Rect::new(x, area.y, width, 1), Hit::Pane(*tab)));
+                x += width;
                 row.put(tab.title(), if *tab == pane { style } else { t.dim });
             }
         }

@@ -3,6 +3,7 @@
 
 use crate::journal::event::Transport;
 use crate::journal::fold::{Ended, Generation, Link, Session};
+use crate::journal::waiting::{Waiting, waiting_on};
 use crate::journal::{AnswerStatus, Call, CallId, Outcome, call};
 use crate::json::raw;
 use crate::time::Time;
@@ -45,10 +46,12 @@ pub struct CallView {
     pub answer: String,
     /// The status word in an answer that doesn't say it is finished: `abandoned`, `running`.
     pub says: Option<String>,
+    /// The call itself while it waits, and whether its server has closed its stdout.
+    pub open: Option<Arc<(Call, bool)>>,
 }
 
 impl CallView {
-    fn of(c: &Call) -> CallView {
+    fn of(c: &Call, stopped: bool) -> CallView {
         let s = c.settled.as_ref();
         let answer = s.and_then(|s| {
             let text = s.result.as_deref().map(call::answer_text).filter(|t| !t.is_empty());
@@ -59,6 +62,7 @@ impl CallView {
             .and_then(|s| call::answer_object(s.result.as_deref()?))
             .and_then(|o| raw::get_str(&o, "status"));
         CallView {
+            open: c.is_pending().then(|| Arc::new((c.clone(), stopped))),
             says: says.map(|s| cut(&s)),
             id: c.id,
             generation: c.generation,
@@ -81,6 +85,11 @@ impl CallView {
             && self.outcome == c.outcome()
             && self.accepted == c.accepted
             && self.settled_at == c.settled.as_ref().map(|s| s.at)
+    }
+
+    /// What it waits for at `now`, in words, and how far it is in percent.
+    pub fn waiting(&self, now: Time) -> Waiting {
+        self.open.as_ref().map(|o| waiting_on(&o.0, o.1, now)).unwrap_or_default()
     }
 
     /// Still waiting.
@@ -164,10 +173,15 @@ impl WireView {
     /// of all.
     pub fn of(session: &Session, reach: Reach, before: Option<&WireView>) -> WireView {
         let old = |c: &Call| {
+            if c.is_pending() {
+                return None;
+            }
             let found = before?.calls.iter().find(|v| v.is_of(c))?;
             Some(found.clone())
         };
-        let view = |c: &Call| old(c).unwrap_or_else(|| Arc::new(CallView::of(c)));
+        let stopped =
+            |c: &Call| session.generation_n(c.generation).is_some_and(|g| g.stdout_closed);
+        let view = |c: &Call| old(c).unwrap_or_else(|| Arc::new(CallView::of(c, stopped(c))));
         let settled = session.calls.values().rev().filter(|c| !c.is_pending()).take(SETTLED);
         let calls = session.pending().map(view).chain(settled.map(view)).collect();
         let generations = session
@@ -199,6 +213,11 @@ impl WireView {
     /// The calls of one request, in the order of `calls`.
     pub fn calls_of<'a>(&'a self, request_id: &'a str) -> impl Iterator<Item = &'a CallView> {
         self.calls.iter().map(|c| &**c).filter(move |c| c.request_id.as_deref() == Some(request_id))
+    }
+
+    /// Server processes that have ended, as far as they were seen.
+    pub fn deaths(&self) -> usize {
+        self.generations.iter().filter(|g| g.ended.is_some()).count()
     }
 
     /// Lines of the stderr pane: for each generation a head, its lines, and its end as a line.

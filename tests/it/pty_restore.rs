@@ -7,7 +7,8 @@
 use crate::support::night;
 use crate::support::pty::Pty;
 use redial::tui::run::{Port, drive};
-use redial::tui::{Effect, Theme, update};
+use redial::tui::theme::Themes;
+use redial::tui::{Effect, update};
 use rustix::process::Signal;
 use tokio::sync::mpsc;
 
@@ -38,7 +39,10 @@ fn child() {
                 }
             }
         });
-        drive(night::app((80, 24)), Theme::for_terminal().unwrap(), Port { msgs, effects }).await
+        let mut app = night::app((80, 24));
+        app.themes = Themes::built_in().unwrap().for_terminal(false);
+        app.mouse = std::env::var_os("REDIAL_TEST_MOUSE").is_some();
+        drive(&mut app, Port { msgs, effects }).await
     });
     done.unwrap();
 }

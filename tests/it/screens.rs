@@ -1,4 +1,4 @@
-//! What the screen shows: the night ledger at three sizes in two themes (text and style runs), every
+//! What the screen shows: the night ledger at four sizes in two themes (text and style runs), every
 //! overlay, every empty pane; and that hostile text in any field never becomes bytes that a terminal obeys.
 
 use crate::support::night;
@@ -91,9 +91,9 @@ fn shot(name: &str, app: &App, theme: &str, with_styles: bool) {
 }
 
 #[test]
-fn the_night_ledger_at_three_sizes_in_two_themes() {
-    for (w, h) in [(140, 40), (80, 24), (60, 16)] {
-        for theme in ["dark", "mono"] {
+fn the_night_ledger_at_four_sizes_in_two_themes() {
+    for (w, h) in [(200, 60), (120, 40), (80, 24), (60, 16)] {
+        for theme in ["dark", "gruvbox"] {
             shot(&format!("night_{w}x{h}_{theme}"), &night::app((w, h)), theme, true);
         }
     }
@@ -306,6 +306,14 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
             "q",
             "said",
             "dead",
+            "?/",
+            ":",
+            "t",
+            "L",
+            "form",
+            "json",
+            "json-raw",
+            "file",
         ] {
             let start = Start {
                 ledger: true,
@@ -355,6 +363,40 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
             let send = |app: &mut App, keys: &str| drop(night::press(app, keys));
             match screen {
                 "main" | "dead" => {}
+                "?/" | ":" => {
+                    send(&mut app, if screen == ":" { ":" } else { "?/" });
+                    update(&mut app, Msg::Paste(h()));
+                }
+                "L" => {
+                    send(&mut app, "f");
+                    update(&mut app, Msg::LookedUp { request_id: h(), answer: Err(h()) });
+                    send(&mut app, "L");
+                }
+                "form" => {
+                    let quoted = serde_json::to_string(HOSTILE).unwrap();
+                    let params = format!(
+                        "{{\"message\":{quoted},\"requestedSchema\":{{\"properties\":{{{quoted}:{{\"type\":\"string\",\"title\":{quoted},\"default\":{quoted},\"enum\":[{quoted}]}}}}}}}}"
+                    );
+                    let form = redial::tui::form::Form::new(1, night::NIGHT, &params, Some(h()));
+                    assert_eq!(form.fields[0].about, HOSTILE);
+                    update(&mut app, Msg::Asked(Box::new(form)));
+                }
+                "json" | "json-raw" => {
+                    // The characters as they are: invalid in JSON, and just what a hostile server sends.
+                    let text = format!("{{\"{HOSTILE}\":[\"{HOSTILE}\",1]}}");
+                    let document = redial::tui::tree::Document::new(h(), text);
+                    app.pane = redial::tui::Pane::Detail;
+                    send(&mut app, "J");
+                    update(&mut app, Msg::Documents(vec![Arc::new(document)]));
+                    send(&mut app, if screen == "json" { "/pwned<enter>" } else { "r" });
+                }
+                "file" => {
+                    app.start.stderr_file = Some(h());
+                    let lines = vec![(night::NIGHT, raw.clone()), (night::NIGHT, h().into())];
+                    let tail = redial::tui::app::FileTail { lines, dropped: 1, remark: Some(h()) };
+                    update(&mut app, Msg::StderrFile(Arc::new(tail)));
+                    send(&mut app, "<shift-tab>");
+                }
                 "/" => {
                     send(&mut app, "/");
                     update(&mut app, Msg::Paste(h()));

@@ -49,7 +49,7 @@ struct Doc<'a> {
     exit_status: u8,
 }
 
-pub async fn run(a: BatchArgs) -> Done {
+pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
     let endpoint = a.endpoint.required()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let input = lines::feed(&a.file)?;
@@ -65,6 +65,8 @@ pub async fn run(a: BatchArgs) -> Done {
     let client = open(endpoint, settings, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
+    inspector.look_up.clone_from(&config.server.lookup);
+    inspector.hints = config.hint_overrides();
     let look_up = inspector.look_up.clone();
     let shared = Arc::new(Shared {
         inspector,

@@ -1,7 +1,7 @@
 //! What a person asked for: details, look-ups, what a repeat would be, the repeat itself, counting. The one
 //! place of the screen from which a `tools/call` leaves, and it goes through `inspect`'s gate again.
 
-use super::Hands;
+use super::{Hands, texts};
 use crate::error::{Error, Result};
 use crate::inspect::reissue::{Agreed, Prepared, Released, Wish};
 use crate::inspect::request::Request;
@@ -93,8 +93,20 @@ pub async fn act(hands: Hands, effect: Effect) {
                 client.reconnect();
             }
         }
+        Effect::Json { request_id, call } => {
+            let documents = texts::documents(&hands, &request_id, call).await;
+            hands.tell(Msg::Documents(documents)).await;
+        }
+        Effect::Copy { what, request_id } => {
+            let text = texts::copy(&hands, what, &request_id).await;
+            hands.tell(texts::kept(what.words().to_owned(), text)).await;
+        }
+        Effect::Keep { what, text } => hands.tell(texts::kept(what, Ok(text))).await,
         // Not of this kind; `serve` keeps them.
-        Effect::LoadWindow(_) | Effect::LoadDetail { .. } | Effect::Quit => {}
+        Effect::LoadWindow(_)
+        | Effect::LoadDetail { .. }
+        | Effect::Answer { .. }
+        | Effect::Quit => {}
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Ui;
 use super::cells::{self, Cells};
 use crate::text;
+use crate::tui::app::Hit;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -56,7 +57,7 @@ pub fn inner_width(area: Rect, want: u16) -> usize {
 
 /// Draws a box with `title` for `height` lines in the middle of `area`; returns the place for them.
 pub fn frame_box(
-    ui: &Ui,
+    ui: &mut Ui,
     title: &str,
     width: usize,
     height: usize,
@@ -66,7 +67,9 @@ pub fn frame_box(
     let h = u16::try_from(height + 2).unwrap_or(u16::MAX).min(area.height);
     let w = (width as u16 + 4).min(area.width);
     let place = Rect::new(area.x + (area.width - w) / 2, area.y + (area.height - h) / 2, w, h);
-    clear(place, frame);
+    clear(place, ui.theme.text.style(), frame);
+    // What lies under the box isn't clicked through it.
+    ui.seen.hits.retain(|(_, hit)| matches!(hit, Hit::Key(_)));
     let title =
         format!(" {} ", text::truncate(&text::visible(title), width.saturating_sub(2), "…"));
     let block = Block::bordered()
@@ -78,7 +81,7 @@ pub fn frame_box(
 }
 
 /// Empties a place and a column on either side of it; a wide character that it would cut in two goes whole.
-fn clear(place: Rect, frame: &mut Frame) {
+fn clear(place: Rect, ground: Style, frame: &mut Frame) {
     let screen = frame.area();
     let left = place.x.saturating_sub(1).max(screen.x);
     let right = (place.right() + 1).min(screen.right());
@@ -86,9 +89,12 @@ fn clear(place: Rect, frame: &mut Frame) {
     for y in place.top()..place.bottom() {
         if left > screen.x && text::width(buffer[(left - 1, y)].symbol()) > 1 {
             buffer[(left - 1, y)].reset();
+            buffer[(left - 1, y)].set_style(ground);
         }
     }
-    Clear.render(Rect { x: left, width: right - left, ..place }, buffer);
+    let area = Rect { x: left, width: right - left, ..place };
+    Clear.render(area, buffer);
+    buffer.set_style(area, ground);
 }
 
 /// Draws `lines` from `scroll` on; tells how far it can be scrolled.

@@ -5,7 +5,7 @@ use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
 use crate::journal::Outcome;
 use crate::judge::State;
-use crate::tui::app::Pane;
+use crate::tui::app::{Hit, Pane};
 use crate::tui::data::Line;
 use crate::tui::theme::Theme;
 use crate::tui::wire::{CallView, Reach};
@@ -85,7 +85,11 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
             i if i < pending + running.len() => Row::Ledger(running[i - pending]),
             i => Row::Call(&calls[i - running.len()]),
         };
-        draw_row(ui, row, Rect { y, height: 1, ..body }, frame);
+        let place = Rect { y, height: 1, ..body };
+        if let Row::Call(call) = &row {
+            ui.seen.hits.push((place, Hit::Call(call.id)));
+        }
+        draw_row(ui, row, place, frame);
     }
 }
 
@@ -126,15 +130,27 @@ fn draw_row(ui: &Ui, what: Row, area: Rect, frame: &mut Frame) {
     }
 }
 
+/// A bar of ten cells in eighths.
+fn progress(percent: f64) -> String {
+    let eighths = (percent.clamp(0.0, 100.0) * 0.8) as usize;
+    let part = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    let full = "█".repeat(eighths / 8);
+    let open = if eighths < 80 { part } else { "" };
+    format!("▕{}▏", crate::text::pad(&format!("{full}{open}"), 10))
+}
+
 /// The reason, the answer, or how long it has been waiting for what.
 fn says(ui: &Ui, call: &CallView) -> String {
     match call.outcome {
         None => {
-            let waited = call.sent_at.age_at(ui.app.now);
-            let more =
-                if waited > 120.0 { "; an agent may have moved it to the background" } else { "" };
-            let accepted = if call.accepted { "accepted, " } else { "" };
-            format!("{accepted}no answer yet{more}")
+            let waiting = call.waiting(ui.app.now);
+            // Half a second is no wait that a bar would be worth.
+            let bar = waiting.percent.filter(|_| call.sent_at.age_at(ui.app.now) >= 0.5);
+            let bar = bar.map(|p| format!("{} ", progress(p))).unwrap_or_default();
+            match waiting.clauses.is_empty() {
+                true => "no answer yet".into(),
+                false => format!("{bar}{waiting}"),
+            }
         }
         Some(Outcome::Ok) => {
             let took = call.settled_at.map(|at| call.sent_at.age_at(at)).unwrap_or_default();

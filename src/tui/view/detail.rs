@@ -1,10 +1,12 @@
-//! All that is known of the selected request: verdicts and the next step first, then evidence, row, hash,
-//! effects, calls, history, the server's word, the result. Every part is bounded, so that a frame is too.
+//! All that is known of the selected request: verdicts and the next step first, then evidence, its life over
+//! the generations, row, hash, effects, the result, the server's word. Every part is bounded, so that a frame is too.
 
 use super::cells::{self, Cells, age};
 use super::{Ui, calls};
 use crate::judge::{HashCheck, State, Strength};
 use crate::text;
+use crate::time::Time;
+use crate::tui::action::Action;
 use crate::tui::app::Pane;
 use crate::tui::data::{Detail, Line};
 use ratatui::Frame;
@@ -110,8 +112,9 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     };
     let mut page = Page { ui, width: usize::from(body.width), lines: Vec::new(), label: "" };
     conclusion(&mut page, line);
+    life(&mut page, line, full);
     record(&mut page, line, full);
-    events(&mut page, line, full);
+    server(&mut page, full);
     let lines = page.lines;
     let height = usize::from(body.height);
     ui.seen.detail_most = lines.len().saturating_sub(height);
@@ -149,7 +152,8 @@ fn conclusion(page: &mut Page, line: &Line) {
     }
     page.lines.push(row.line());
     page.part("next");
-    page.text(&line.finding.next, t.strong);
+    let step = page.ui.app.next_step().map(|a| format!("[{}] ", page.ui.app.keymap.key_of(a)));
+    page.text(&format!("{}{}", step.unwrap_or_default(), line.finding.next), t.strong);
     page.part("why");
     if !j.why.is_empty() {
         page.text(&with_strength(&j.why, j.strength), t.text);
@@ -239,46 +243,124 @@ pub fn hash_words(check: HashCheck, why: &str) -> (String, Tint) {
     }
 }
 
-/// Calls on the wire, the row's history, the server's own word.
-fn events(page: &mut Page, line: &Line, full: Option<&Detail>) {
+/// One moment of the request's life.
+struct Moment {
+    at: Time,
+    witness: &'static str,
+    text: String,
+    style: Style,
+}
+
+/// The request's life over the generations, oldest first: claims, calls and answers, ends of the server.
+fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let t = page.ui.theme;
-    page.part("calls");
-    let wire = page.ui.app.wire.clone();
-    let mut none = true;
-    // Newest first in the view; a life is read from its start.
-    let mut of: Vec<_> = wire.iter().flat_map(|w| w.calls_of(line.id())).take(PART).collect();
-    of.sort_by_key(|c| c.id);
-    for c in of {
-        none = false;
+    let app = page.ui.app;
+    let mut life: Vec<Moment> = Vec::new();
+    let moment = |at, witness, text: String, style: Style| Moment { at, witness, text, style };
+    for (at, what) in full.iter().flat_map(|d| &d.history) {
+        life.push(moment(*at, "ledger", what.clone(), t.text.style()));
+    }
+    let known = full.is_some_and(|d| !d.history.is_empty());
+    if let Some(at) = line.row.claimed_at.filter(|_| !known) {
+        let owner = line.row.owner.as_deref().unwrap_or("an owner that isn't named");
+        life.push(moment(at, "ledger", format!("claimed by {owner}"), t.text.style()));
+    }
+    let wire = app.wire.as_deref();
+    let mut seen = false;
+    for c in wire.iter().flat_map(|w| w.calls_of(line.id())).take(PART) {
+        seen = true;
+        life.push(moment(
+            c.sent_at,
+            "wire",
+            format!("{} sent on generation {}", c.tool, c.generation),
+            t.text.style(),
+        ));
         let head = format!("{} {}", calls::glyph(c.outcome), calls::word(c));
-        let said = if c.why.is_empty() { &c.answer } else { &c.why };
-        let said = c.says.as_ref().map_or_else(|| said.clone(), |s| format!("says {s}"));
-        let text = format!("{} on generation {}  {said}", c.tool, c.generation);
-        page.timed(Some(c.sent_at), &head, &text, calls::style(t, c));
-    }
-    if none {
-        page.text("none seen from here", t.dim);
-    }
-    if let Some(d) = full {
-        page.part("history");
-        for (at, what) in d.history.iter().rev().take(PART).rev() {
-            page.timed(Some(*at), "", what, t.text.style());
-        }
-        if d.history.is_empty() {
-            page.text("nothing has changed since redial is watching", t.dim);
-        }
-        page.part("server");
-        match &d.looked_up {
-            Some(l) => {
-                let agrees = match l.agrees {
-                    Some(true) => ", as the ledger does",
-                    Some(false) => ", unlike the ledger",
-                    None => "",
-                };
-                page.timed(Some(l.at), "", &format!("says {}{agrees}", l.status), t.text.style());
-                page.long(&l.answer, t.dim);
+        match c.settled_at {
+            Some(at) => {
+                let said = if c.why.is_empty() { &c.answer } else { &c.why };
+                let said = c.says.as_ref().map_or_else(|| said.clone(), |s| format!("says {s}"));
+                life.push(moment(
+                    at,
+                    "wire",
+                    format!("{head}: {} · {said}", c.tool),
+                    calls::style(t, c),
+                ));
             }
-            None => page.text("not looked up yet (f)", t.dim),
+            None => {
+                let waits = c.waiting(app.now);
+                life.push(moment(
+                    app.now,
+                    "wire",
+                    format!("{head}: {} · {waits}", c.tool),
+                    calls::style(t, c),
+                ));
+            }
+        }
+    }
+    // Ends and starts of the server are of interest once the request was there.
+    let born = life.iter().map(|m| m.at).min();
+    for g in wire.iter().flat_map(|w| &w.generations) {
+        let of_it = |at: Time| born.is_some_and(|b| at >= b);
+        if of_it(g.opened_at) {
+            let pid = g.pid.map(|p| format!(", pid {p}")).unwrap_or_default();
+            life.push(moment(
+                g.opened_at,
+                "wire",
+                format!("generation {} began{pid}", g.n),
+                t.dim.style(),
+            ));
+        }
+        if let Some(e) = g.ended.filter(|e| of_it(e.at)) {
+            life.push(moment(
+                e.at,
+                "exit",
+                format!("generation {} ended: {}", g.n, e.words()),
+                t.error.style(),
+            ));
+        }
+    }
+    life.sort_by_key(|m| m.at);
+    page.part("life");
+    let more = life.len().saturating_sub(PART);
+    if more > 0 {
+        page.text(&format!("… {more} earlier moments"), t.dim);
+    }
+    let mut last: Option<Time> = None;
+    for m in life.iter().skip(more) {
+        let gap = last.map(|l| l.age_at(m.at)).filter(|s| *s >= 1.0);
+        let gap = gap.map(|s| format!("  +{}", crate::time::span(s))).unwrap_or_default();
+        page.timed(Some(m.at), &text::pad(m.witness, 7), &format!("{}{gap}", m.text), m.style);
+        last = Some(m.at);
+    }
+    if !seen {
+        page.text("no call of it seen from here", t.dim);
+    }
+    let j = &line.judged;
+    if j.state != State::NoRow && j.strength != Strength::Stored {
+        let now = format!("now {}: {}", j.state.word(), with_strength(&j.why, j.strength));
+        page.timed(Some(app.now), &text::pad("judged", 7), &now, t.state(&j.state));
+    }
+}
+
+/// The server's own word.
+fn server(page: &mut Page, full: Option<&Detail>) {
+    let (t, app) = (page.ui.theme, page.ui.app);
+    let Some(d) = full else { return };
+    page.part("server");
+    match &d.looked_up {
+        Some(l) => {
+            let agrees = match l.agrees {
+                Some(true) => ", as the ledger does",
+                Some(false) => ", unlike the ledger",
+                None => "",
+            };
+            page.timed(Some(l.at), "", &format!("says {}{agrees}", l.status), t.text.style());
+            page.long(&l.answer, t.dim);
+        }
+        None => {
+            let key = app.keymap.key_of(Action::Find);
+            page.text(&format!("not looked up yet ({key})"), t.dim);
         }
     }
 }

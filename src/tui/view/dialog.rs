@@ -11,7 +11,7 @@ use crate::tui::data::{Question, Report};
 use crate::tui::dialog::{Dialog, Review, Stage};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
@@ -166,7 +166,21 @@ fn arguments(ui: &Ui, review: &Review, area: Rect, frame: &mut Frame) {
         cells::line(Line::styled("▏", bar), Rect { y, width: 1, height: 1, ..area }, frame);
     }
     let place = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
+    if !review.editing {
+        return (&args).render(place, frame.buffer_mut());
+    }
+    // The text area wraps by itself: where its cursor came to is seen by a mark that nothing else has. The terminal's
+    // own cursor goes there too, since input methods open their windows at it.
+    args.set_cursor_style(t.cursor.style().add_modifier(Modifier::RAPID_BLINK));
     (&args).render(place, frame.buffer_mut());
+    for at in place.positions() {
+        let cell = &mut frame.buffer_mut()[at];
+        if cell.modifier.contains(Modifier::RAPID_BLINK) {
+            cell.modifier.remove(Modifier::RAPID_BLINK);
+            frame.set_cursor_position(at);
+            return;
+        }
+    }
 }
 
 /// The gate's question and its reasons.

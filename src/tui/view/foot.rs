@@ -1,10 +1,11 @@
 //! The two lines at the bottom: what was just said, else the selected request's next step; and the keys
 //! that work now, from the action table.
 
+use super::Ui;
 use super::cells::{self, Cells};
 use crate::text;
-use crate::tui::action::{self, Action, Context};
-use crate::tui::app::{App, Pane, Tone};
+use crate::tui::action;
+use crate::tui::app::{App, Hit, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -21,6 +22,9 @@ pub fn said(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
         row.put(text, style);
     } else if let Some(line) = app.requests.line() {
         row.put("→ ", theme.key);
+        if let Some(step) = app.next_step().filter(|_| app.is_main()) {
+            row.put(&format!("{} ", app.keymap.key_of(step)), theme.key);
+        }
         row.put(&format!("{}: ", line.id()), theme.dim);
         row.put(&line.finding.next, theme.strong);
     } else if let Some(demo) = &app.start.demo {
@@ -29,38 +33,37 @@ pub fn said(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
     cells::line(row.line(), area, frame);
 }
 
-pub fn footer(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
-    let entries = action::footer(app);
-    let label = |e: &action::Entry| {
-        let name = match (e.action, e.context, app.pane) {
-            (Action::Details, Context::Main, Pane::Calls) => "its request",
-            _ => e.name,
-        };
-        (e.keys.first().map_or("", |k| *k), name)
-    };
-    let width_of = |e: &action::Entry| {
-        let (key, name) = label(e);
-        text::width(key) + text::width(name) + 3
-    };
+pub fn footer(ui: &mut Ui, area: Rect, frame: &mut Frame) {
+    let (app, theme) = (ui.app, ui.theme);
+    let entries: Vec<(String, &action::Entry)> = action::footer(app)
+        .into_iter()
+        .map(|e| (app.keymap.shown(e), e))
+        .filter(|(key, _)| !key.is_empty())
+        .collect();
+    let width_of = |(key, e): &(String, &action::Entry)| text::width(key) + text::width(e.name) + 3;
     // The last two (help and quit, or the way out of a dialog) always have a place.
     let width = usize::from(area.width);
     let tail = entries.len().saturating_sub(2);
-    let mut left =
-        width.saturating_sub(1 + entries[tail..].iter().map(|e| width_of(e)).sum::<usize>());
+    let mut left = width.saturating_sub(1 + entries[tail..].iter().map(width_of).sum::<usize>());
     let mut row = Cells::new(width);
     row.gap(1);
-    for (i, e) in entries.iter().enumerate() {
+    let mut x = area.x + 1;
+    for (i, entry) in entries.iter().enumerate() {
+        let wide = width_of(entry);
         if i < tail {
-            if width_of(e) > left {
+            if wide > left {
                 continue;
             }
-            left -= width_of(e);
+            left -= wide;
         }
-        let (key, name) = label(e);
+        let (key, e) = entry;
         row.put(key, theme.key);
         row.gap(1);
-        row.put(name, theme.dim);
+        row.put(e.name, theme.dim);
         row.gap(2);
+        let place = Rect::new(x, area.y, wide as u16 - 2, 1).intersection(area);
+        ui.seen.hits.push((place, Hit::Key(e.action)));
+        x += wide as u16;
     }
     cells::line(row.line(), area, frame);
 }

@@ -1,26 +1,48 @@
-//! What is only read, over the screen: help, the outcome of `verify`, the question before quitting.
+//! What is only read, over the screen: help, what was sent, the outcome of `verify`, the question before quitting.
 
 use super::Ui;
-use super::boxes::{Body, inner_width, reading};
+use super::boxes::{Body, inner_width, reading as reading_box};
 use super::cells::Cells;
 use crate::text;
-use crate::tui::action::{Context, TABLE};
+use crate::tui::action::{Context, Entry, TABLE};
+use crate::tui::app::{App, Reading};
 use crate::tui::data::Verified;
 use crate::tui::wire::Reach;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-/// The keys, from the action table.
-pub fn help(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
-    let t = ui.theme;
+/// The keys, from the action table: those of where help was asked for first. With a search only the lines that hold it.
+pub fn help(ui: &mut Ui, reading: &Reading, area: Rect, frame: &mut Frame) {
+    let (t, app) = (ui.theme, ui.app);
     let mut body = Body::new(inner_width(area, 92));
-    for context in Context::ALL {
+    let query = reading.query.to_lowercase();
+    if reading.typing || !query.is_empty() {
+        let mut row = Cells::new(body.width);
+        row.put("search ", t.dim);
+        row.put(&reading.query, t.input);
+        row.put(if reading.typing { " " } else { "" }, t.cursor);
+        body.lines.push(row.line());
+    }
+    let first = reading.place.into_iter();
+    let others = Context::ALL.into_iter().filter(|c| Some(*c) != reading.place);
+    let mut found = false;
+    for context in first.chain(others) {
+        let holds = |e: &&Entry| {
+            let keys = keys_of(app, e);
+            let own = [context.title(), e.name, e.doc, &keys];
+            e.context == context && own.iter().any(|t| t.to_lowercase().contains(&query))
+        };
+        let entries: Vec<&Entry> = TABLE.iter().filter(holds).collect();
+        if entries.is_empty() {
+            continue;
+        }
+        found = true;
         if !body.lines.is_empty() {
             body.blank();
         }
         body.text(context.title(), t.title);
-        for e in TABLE.iter().filter(|e| e.context == context) {
-            let keys = e.keys.join(" ");
+        for e in entries {
+            let keys = keys_of(app, e);
             const KEYS: usize = 22;
             let wide = body.width.saturating_sub(KEYS + 2);
             for (i, line) in text::wrap(e.doc, wide, 9).into_iter().enumerate() {
@@ -33,13 +55,45 @@ pub fn help(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
             }
         }
     }
-    body.blank();
-    body.text("In the arguments everything else types; elsewhere in the dialog, where it asks for a word.", t.dim);
-    if let Some(demo) = &ui.app.start.demo {
+    if !found {
         body.blank();
-        body.text(&demo.how, t.text);
+        body.text("No key's help holds that.", t.dim);
     }
-    reading(ui, "help", body, scroll, area, frame);
+    if query.is_empty() {
+        body.blank();
+        body.text("In the arguments everything else types; elsewhere in the dialog, where it asks for a word.", t.dim);
+        body.text("The filter looks in request_id, title, state and verdict. Other keys, themes and more: redial.toml.", t.dim);
+        if let Some(demo) = &app.start.demo {
+            body.blank();
+            body.text(&demo.how, t.text);
+        }
+    }
+    reading_box(ui, "help", body, reading.scroll, area, frame);
+}
+
+fn keys_of(app: &App, e: &Entry) -> String {
+    app.keymap.keys(e).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// What this run sent.
+pub fn log(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
+    let (t, app) = (ui.theme, ui.app);
+    let mut body = Body::new(inner_width(area, 100));
+    for s in &app.sent {
+        body.pair(&s.at.clock(), t.dim, &s.what, t.strong);
+        match &s.came {
+            Some((at, words)) => body.pair("", t.dim, &format!("{} {words}", at.clock()), t.text),
+            None if s.request_id.is_empty() => {}
+            None => body.pair("", t.dim, "nothing has come of it yet", t.info),
+        }
+    }
+    if app.sent.is_empty() {
+        body.text(
+            "Nothing was sent by this run. Look-ups, repeats and answers are listed here.",
+            t.dim,
+        );
+    }
+    reading_box(ui, "sent by this run", body, scroll, area, frame);
 }
 
 /// The outcome of `verify`.
@@ -70,7 +124,7 @@ pub fn verify(
             }
         }
     }
-    reading(ui, "verify", body, scroll, area, frame);
+    reading_box(ui, "verify", body, scroll, area, frame);
 }
 
 /// Really quit?
@@ -107,5 +161,5 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     body.text("Its answer won't be seen here; look it up later by its request_id.", t.dim);
     body.blank();
     body.text("Quit? y quits, Esc stays.", t.text);
-    reading(ui, "calls in flight", body, 0, area, frame);
+    reading_box(ui, "calls in flight", body, 0, area, frame);
 }

@@ -4,8 +4,9 @@ use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
 use crate::judge::{State, Verdict};
 use crate::text;
-use crate::tui::app::{Overlay, Pane};
+use crate::tui::app::{Hit, Overlay, Pane};
 use crate::tui::data::Line;
+use crate::tui::list::Sort;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -50,7 +51,17 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     } else if !list.filter.is_empty() {
         note = format!("{note}  filter: {} (esc clears it)", list.filter).trim_start().to_owned();
     }
-    let body = ui.title(Pane::Requests, &note, area, frame);
+    let (sort, turned) = list.sorted();
+    if (sort, turned) != (Sort::Newest, false) {
+        let (newer, older) = list.more();
+        let some =
+            if newer || older { format!(" of the {} at hand", list.len()) } else { String::new() };
+        note = format!("{note}  by {}{}{some}", sort.word(), if turned { " ↑" } else { " ↓" });
+    }
+    if list.is_paused() {
+        note += if list.has_missed() { "  paused, there is more (p)" } else { "  paused (p)" };
+    }
+    let body = ui.title(Pane::Requests, note.trim_start(), area, frame);
     if list.is_empty() {
         return nothing(ui, body, frame);
     }
@@ -65,6 +76,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     for (i, line) in shown.iter().enumerate().take(usize::from(body.height.saturating_sub(1))) {
         let selected = list.selected.as_deref() == Some(line.id());
         row(ui, &columns, line, selected, at(i + 1), frame);
+        ui.seen.hits.push((at(i + 1), Hit::Request(line.id().to_owned())));
     }
     remarks(ui, Rect { y: body.y + 1 + shown.len() as u16, ..body }, body.bottom(), frame);
 }
@@ -92,9 +104,22 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     row.put(if selected { "▸" } else { " " }, t.text);
     let word = if *state == State::NoRow { "no row" } else { state.word() };
     row.cell(&format!("{} {word}", state.glyph()), c.state, t.state(state));
-    row.gap(c.gap);
+    // A row that has just changed has a mark; it goes by itself and never blinks.
+    let fresh = ui.app.requests.is_fresh(line.id(), ui.app.now);
+    row.put(if fresh { "•" } else { " " }, t.changed);
+    row.gap(c.gap - 1);
     let finished = *state == State::Done;
-    row.cell(line.id(), c.id, if finished { t.text } else { t.strong });
+    row.cell(
+        line.id(),
+        c.id,
+        if fresh {
+            t.changed
+        } else if finished {
+            t.text
+        } else {
+            t.strong
+        },
+    );
     row.gap(c.gap);
     row.cell(&line.label, c.about, t.text);
     row.gap(c.gap);

@@ -16,6 +16,9 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     } else {
         String::new()
     };
+    if app.start.stderr_file.is_some() {
+        return file(ui, &note, area, frame);
+    }
     let body = ui.title(Pane::Stderr, &note, area, frame);
     let lines = app.wire.as_ref().map_or(0, |w| w.stderr_len());
     let generations = app.wire.as_ref().map_or(&[][..], |w| &w.generations);
@@ -52,6 +55,33 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
             place,
             frame,
         );
+    }
+}
+
+/// The followed file, when one was named: it is the witness then, wherever the server runs.
+fn file(ui: &mut Ui, note: &str, area: Rect, frame: &mut Frame) {
+    let tail = ui.app.stderr_file.clone();
+    let name = ui.app.start.stderr_file.clone().unwrap_or_default();
+    let said = tail.remark.as_ref().map(|r| format!(" · {r}")).unwrap_or_default();
+    let note =
+        if note.is_empty() { format!("{name}{said}") } else { format!("{note} · {name}{said}") };
+    let body = ui.title(Pane::Stderr, &note, area, frame);
+    if tail.lines.is_empty() {
+        return ui.empty(
+            &["Nothing in this file so far; what the server writes into it appears here.", &name],
+            body,
+            frame,
+        );
+    }
+    let page = usize::from(body.height);
+    let first = tail.lines.len().saturating_sub(page).saturating_sub(ui.app.stderr_up);
+    for ((at, line), y) in tail.lines.iter().skip(first).zip(body.top()..body.bottom()) {
+        let mut row = Cells::new(usize::from(body.width));
+        row.gap(1);
+        row.put(&at.clock(), ui.theme.dim);
+        row.gap(1);
+        row.put(&text::visible_bytes(line), ui.theme.text);
+        cells::line(row.line(), Rect { y, height: 1, ..body }, frame);
     }
 }
 
@@ -98,7 +128,7 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
         ],
         Some(Reach::Http(_)) => &[
             "The stderr of a server reached over HTTP can't be seen from here.",
-            "Look where it was started; a server started as -- COMMAND ARGS… shows it here.",
+            "Where it goes into a file, --stderr-file FILE follows that; -- COMMAND ARGS… shows it here too.",
         ],
         Some(Reach::Stdio(_)) => &["Waiting for the server's first line on stderr."],
     };

@@ -61,6 +61,8 @@ pub fn command(args: &[&str]) -> Command {
     for name in ["REDIAL_READ_ONLY", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         c.env_remove(name);
     }
+    // What a person has configured is nothing to these tests.
+    c.env("XDG_CONFIG_HOME", "/nonexistent").env("XDG_STATE_HOME", "/nonexistent");
     c
 }
 

@@ -264,8 +264,8 @@ pub fn app(size: (u16, u16)) -> App {
             demo: Some(DemoInfo {
                 how: "your own: redial attach --ledger ledger.db -- COMMAND, or --http URL".into(),
             }),
-            read_only: false,
             look_up: "find_request".into(),
+            ..Start::default()
         },
         size,
     )
@@ -276,6 +276,7 @@ pub fn app_with(start: Start, size: (u16, u16)) -> App {
     let endpoint = start.endpoint.is_some();
     let ledger = start.ledger;
     let mut app = App::new(start, morning(), size);
+    app.themes = redial::tui::theme::Themes::built_in().unwrap();
     if ledger {
         let effects = update(&mut app, Msg::FactsChanged);
         let rest = answer(&mut app, effects);

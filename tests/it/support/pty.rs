@@ -27,6 +27,8 @@ pub struct Pty {
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Option<Box<dyn Write + Send>>,
     child: Box<dyn Child + Send + Sync>,
+    /// Its folders for configuration and state.
+    _own: tempfile::TempDir,
 }
 
 impl Pty {
@@ -43,6 +45,10 @@ impl Pty {
         command.args(args);
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
+        // What a person has configured or an earlier run has remembered is nothing to these tests.
+        let own = tempfile::tempdir().unwrap();
+        command.env("XDG_CONFIG_HOME", own.path().join("config"));
+        command.env("XDG_STATE_HOME", own.path().join("state"));
         command.env("RUST_BACKTRACE", "0");
         for (key, value) in env {
             command.env(key, value);
@@ -76,7 +82,7 @@ impl Pty {
                 }
             }
         });
-        Pty { out, master: Some(pair.master), writer: Some(writer), child }
+        Pty { out, master: Some(pair.master), writer: Some(writer), child, _own: own }
     }
 
     /// Waits until `condition` holds for the screen; fails with the screen after the limit.
@@ -108,6 +114,11 @@ impl Pty {
         self.out.0.lock().unwrap().parser.screen_mut().set_size(cells(size.1), cells(size.0));
         let pty_size = PtySize { rows: size.1, cols: size.0, pixel_width: 0, pixel_height: 0 };
         self.master.as_ref().unwrap().resize(pty_size).unwrap();
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
     }
 
     /// Sends a signal to the program.

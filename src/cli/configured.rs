@@ -1,0 +1,106 @@
+//! The command line under the configuration: what a file or the environment says becomes the default of its flag, so that
+//! a flag always wins and `--help` shows what holds.
+
+use super::args::{Cli, Command};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+
+/// Why nothing is run.
+pub enum Failure {
+    /// The command line is wrong, or asks for help.
+    Usage(clap::Error),
+    /// The configuration is wrong, and this command would have used it.
+    Config(Box<(Option<Command>, Error)>),
+}
+
+/// Parses `args` (with the program's name first) under a configuration. A wrong one doesn't stand in the way of help or of
+/// a command that takes nothing from it.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn parse(
+    args: impl Iterator<Item = OsString>,
+    config: Result<Config>,
+) -> Result<(Cli, Config), Failure> {
+    let (config, wrong) = match config {
+        Ok(c) => (c, None),
+        Err(e) => (Config::default(), Some(e)),
+    };
+    let mut command = with_defaults(Cli::command(), &config);
+    let matches = command.try_get_matches_from_mut(args).map_err(Failure::Usage)?;
+    let cli =
+        Cli::from_arg_matches(&matches).map_err(|e| Failure::Usage(e.format(&mut command)))?;
+    match wrong {
+        // What a client has started as its server must not fail for a file of ours.
+        Some(e)
+            if !matches!(
+                cli.command,
+                Some(Command::Serve(_) | Command::Record(_) | Command::Mock(_))
+            ) =>
+        {
+            Err(Failure::Config(Box::new((cli.command, e))))
+        }
+        _ => Ok((cli, config)),
+    }
+}
+
+fn with_defaults(command: clap::Command, config: &Config) -> clap::Command {
+    let s = &config.server;
+    let mut defaults = vec![
+        ("stale_seconds", config.ledger.stale_seconds.to_string()),
+        ("owners", config.ledger.owners.clone()),
+        ("lookup", s.lookup.clone()),
+        ("start_timeout", s.start_seconds.to_string()),
+    ];
+    defaults.extend(s.call_limit().map(|l| ("timeout", l.to_string())));
+    let read_only = config.read_only;
+    command.mut_subcommands(|mut sub| {
+        for (id, value) in &defaults {
+            if sub.get_arguments().any(|a| a.get_id() == id) {
+                let value = clap::builder::OsStr::from(value.clone());
+                sub = sub.mut_arg(id, |a| a.default_value(value));
+            }
+        }
+        if read_only && sub.get_arguments().any(|a| a.get_id() == "read_only") {
+            sub = sub.mut_arg("read_only", |a| a.default_value("true"));
+        }
+        sub
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(words: &[&str], config: Config) -> (f64, bool) {
+        let args = words.iter().map(OsString::from);
+        let Ok((cli, _)) = parse(args, Ok(config)) else { panic!("it parses") };
+        match cli.command {
+            Some(Command::Attach(a)) => (a.ledger.stale_seconds, a.read_only.read_only),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_flag_beats_the_configuration() {
+        let attach = ["redial", "attach", "--ledger", "x"];
+        let mut config = Config::default();
+        assert_eq!(rows(&attach, config.clone()), (120.0, false));
+        (config.ledger.stale_seconds, config.read_only) = (30.0, true);
+        assert_eq!(rows(&attach, config.clone()), (30.0, true));
+        let flag = [&attach[..], &["--stale-seconds", "7"]].concat();
+        assert_eq!(rows(&flag, config).0, 7.0);
+        with_defaults(Cli::command(), &Config::default()).debug_assert();
+    }
+
+    #[test]
+    fn a_wrong_file_stops_what_would_use_it_and_nothing_else() {
+        let wrong = || Err(Error::usage("redial.toml: no"));
+        let run = |words: &[&str]| parse(words.iter().map(OsString::from), wrong());
+        assert!(matches!(run(&["redial", "rows", "--ledger", "x"]), Err(Failure::Config(..))));
+        assert!(matches!(run(&["redial", "--help"]), Err(Failure::Usage(_))));
+        assert!(run(&["redial", "serve", "tickets"]).is_ok());
+    }
+}
