@@ -305,7 +305,15 @@ fn merge(under: &mut Table, over: Table) {
 fn read(path: &Path) -> Result<Option<String>> {
     let wrong = |why: &str| Error::usage(format!("{}: {why}", path.display()));
     match path.metadata() {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // A folder of somebody else's (another user's HOME) holds no configuration of ours.
+        Err(e)
+            if matches!(
+                e.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
         Err(e) => return Err(wrong(&e.to_string())),
         Ok(m) if m.len() > LONGEST => return Err(wrong("too large for a configuration")),
         Ok(_) => {}

@@ -189,13 +189,13 @@ pub static LESSONS: &[Lesson] = &[
         story: "The server has claimed the request and works on it. Then its process dies. The row in the ledger says running, for ever.",
         tool: "create_ticket",
         http: false,
-        work_s: 3.0,
+        work_s: 5.0,
         faults: &[],
         steps: &[
             START,
             Step::Do {
                 act: Act::Send,
-                say: "Send the call. The work takes 3 seconds.",
+                say: "Send the call. The work takes 5 seconds.",
                 until: Until::Working,
             },
             act(Act::Kill, "Quick: kill the server's process now."),

@@ -225,9 +225,9 @@ pub fn descendants(of: u32) -> Vec<Known> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         if let Some(raw) = entry.file_name().to_str().and_then(|n| n.parse().ok())
-            && let Some((parent, known, _)) = stat(raw)
+            && let Some(s) = stat(raw)
         {
-            all.push((parent, known));
+            all.push((s.parent, s.known));
         }
     }
     let mut found: Vec<Known> = Vec::new();
@@ -241,25 +241,48 @@ pub fn descendants(of: u32) -> Vec<Known> {
     found
 }
 
-/// Parent, identity and state of a process.
-fn stat(raw: u32) -> Option<(u32, Known, char)> {
+/// What /proc says of a process.
+struct Stat {
+    parent: u32,
+    group: u32,
+    known: Known,
+    /// Dead and only waiting to be fetched by its parent.
+    over: bool,
+}
+
+fn stat(raw: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{raw}/stat")).ok()?;
     // The name in parentheses may hold anything.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some((parent, Known { pid: raw, started }, state))
+    let group = fields.next()?.parse().ok()?;
+    let started = fields.nth(16)?.parse().ok()?;
+    let known = Known { pid: raw, started };
+    Some(Stat { parent, group, known, over: matches!(state, 'Z' | 'X') })
 }
 
-/// Which of these still run, and whether anything is left in the group that `leader` led. Looks for up to 200 ms:
+/// Whether somebody of the group that `leader` led still runs. A signal counts the dead that nobody has fetched yet,
+/// so /proc is asked where there is one.
+fn group_runs(leader: u32) -> bool {
+    if pid(leader).is_none_or(|p| test_kill_process_group(p).is_err()) {
+        return false;
+    }
+    if stat(std::process::id()).is_none() {
+        return true;
+    }
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut all = all.filter_map(|e| stat(e.file_name().to_str()?.parse().ok()?));
+    all.any(|s| s.group == leader && !s.over)
+}
+
+/// Which of these still run, and whether anything is left in the group that `leader` led. Looks for up to 500 ms:
 /// what was killed together does not end together.
 pub async fn survivors(of: &[Known], leader: u32) -> Vec<u32> {
     let mut left = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..50 {
         left = of.iter().filter(|k| alive(**k)).map(|k| k.pid).collect();
-        let group = pid(leader).is_some_and(|p| test_kill_process_group(p).is_ok());
-        if group && left.is_empty() {
+        if left.is_empty() && group_runs(leader) {
             left.push(leader);
         }
         if left.is_empty() {
@@ -271,7 +294,7 @@ pub async fn survivors(of: &[Known], leader: u32) -> Vec<u32> {
 }
 
 fn alive(known: Known) -> bool {
-    stat(known.pid).is_some_and(|(_, now, state)| now == known && !matches!(state, 'Z' | 'X'))
+    stat(known.pid).is_some_and(|s| s.known == known && !s.over)
 }
 
 /// Ends what a killed launcher left behind.

@@ -49,37 +49,35 @@ impl Tickets {
             stop,
             faults,
         };
-        usable(&store.path).map_err(|why| {
+        let wrong = |why: String| {
             Error::ledger(format!("the ledger {} can't be used: {why}", store.path.display()))
                 .hint("--ledger names an SQLite file of this server, or one to be made in an existing folder")
-        })?;
+        };
+        // A new ledger gets its tables now, so that it can be attached to; one that is there is not touched.
+        if is_new(&store.path).map_err(wrong)? {
+            store.connect().map_err(|e| wrong(e.to_string()))?;
+        }
         super::log(&format!("boot id {}", store.owner));
         Ok(Tickets(store))
     }
 }
 
-/// Whether a call will be able to use the file, by a look alone: like the reference, the ledger is opened only
-/// for a call, so that a server that is merely started changes nothing in it.
-fn usable(path: &Path) -> std::result::Result<(), String> {
+/// Whether there is no ledger yet, by a look alone: like the reference, one that is there is opened only for a
+/// call, so that a server that is merely started changes nothing in it. An error when the file is no SQLite file.
+fn is_new(path: &Path) -> std::result::Result<bool, String> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
-    let folder = match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
-    };
+    let mut head = Vec::new();
     match std::fs::File::open(path) {
         Ok(file) => {
-            let mut head = Vec::new();
-            file.take(MAGIC.len() as u64).read_to_end(&mut head).map_err(|e| e.to_string())?;
-            let ours = head.is_empty() || head == MAGIC;
-            if ours { Ok(()) } else { Err("it is no SQLite file".into()) }
+            file.take(MAGIC.len() as u64).read_to_end(&mut head).map_err(|e| e.to_string())?
         }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            if !folder.is_dir() {
-                return Err(format!("there is no folder {}", folder.display()));
-            }
-            rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| e.to_string())
-        }
-        Err(e) => Err(e.to_string()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        Err(e) => return Err(e.to_string()),
+    };
+    match head.as_slice() {
+        [] => Ok(true),
+        MAGIC => Ok(false),
+        _ => Err("it is no SQLite file".into()),
     }
 }
 

@@ -55,7 +55,8 @@ fn killed_in_the_work_it_is_looked_up_and_finished_once() {
     let mut s = school(&["kill-in-work"], folder(), (80, 24));
     s.press_at("First start the server", "o");
     s.press_at("[s] send", "s");
-    s.press_at("lesson-1: running", "k");
+    s.pty.wait_for("lesson-1: running");
+    s.press_at("[k] kill -9 now", "k");
     s.press_at("[r] restart", "r");
     s.press_at("[f] find_request", "f");
     s.pty.wait_for("find_request: abandoned");
