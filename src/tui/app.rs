@@ -198,6 +198,12 @@ pub struct FileTail {
 }
 
 impl App {
+    /// Whether the terminal is too small to show anything but that.
+    pub fn is_too_small(&self) -> bool {
+        let (w, h) = super::layout::MIN;
+        self.size.0 < w || self.size.1 < h
+    }
+
     /// An app at `now` on a terminal of this size (columns, rows).
     pub fn new(start: Start, now: Time, size: (u16, u16)) -> App {
         App {

@@ -34,6 +34,7 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
 fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
     match msg {
         Msg::Key { key, repeat } => press(app, key, repeat, out),
+        Msg::Paste(_) | Msg::Mouse { .. } if app.is_too_small() => {}
         Msg::Paste(text) => paste(app, &text, out),
         Msg::Mouse { x, y, did } => mouse::take(app, x, y, did, out),
         Msg::Resize(w, h) => app.size = (w, h),
@@ -176,6 +177,15 @@ pub(super) fn perform(app: &mut App, action: Action, out: &mut Vec<Effect>) {
 
 fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
     let context = app.context();
+    if app.is_too_small() {
+        // What can't be seen can't be agreed to: only leaving works until there is room to show things.
+        if let Some(a @ (Action::Quit | Action::QuitNow | Action::Close)) =
+            app.keymap.lookup(context, key)
+        {
+            act(app, context, a, out);
+        }
+        return;
+    }
     match app.keymap.lookup(context, key).filter(|a| app.can(*a)) {
         // A held key moves; it never decides anything.
         Some(a) if repeat && !moves(a) => {}

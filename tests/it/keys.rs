@@ -339,3 +339,20 @@ fn the_arguments_are_picked_out_of_a_pasted_log() {
     let [Effect::Check { args, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(args, "{\"request_id\":\"night-005\",\"title\":\"停止\"}");
 }
+
+#[test]
+fn what_is_too_small_to_be_seen_is_not_agreed_to() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Preview);
+    update(&mut a, Msg::Resize(40, 9));
+    for keys in ["<enter>", "y", "r", "f"] {
+        assert!(press(&mut a, keys).is_empty(), "{keys}");
+    }
+    update(&mut a, Msg::Resize(140, 40));
+    assert!(matches!(a.overlay, Some(Overlay::Reissue(_))), "it is still there, unanswered");
+    let sent = press(&mut a, "<enter>");
+    assert!(sent.iter().any(|e| matches!(e, Effect::Reissue(_))), "{sent:?}");
+    let mut small = app((40, 9));
+    press(&mut small, "q");
+    assert!(small.quitting);
+}
