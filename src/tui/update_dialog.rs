@@ -7,7 +7,7 @@ use super::data::{Check, Plan, Question, Report};
 use super::dialog::{Dialog, Review, Stage};
 use super::keys::{Code, Key};
 use super::msg::Effect;
-use crate::model::arguments::{Choice, choose, from_text};
+use crate::model::arguments::{Choice, choose, from_text, with_request_id};
 
 /// Opens it for the selected request and asks what a repeat would be.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
@@ -165,8 +165,10 @@ pub fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
         Choice::One(c) => Some(c),
         _ => first,
     };
-    edit(app, out, |review| match right {
-        Some(c) => review.replace(&c.args),
+    // Arguments without the request_id are this request's, as `--args` takes them.
+    let whole = right.map(|c| c.args).or_else(|| with_request_id(text.trim(), &id));
+    edit(app, out, |review| match whole {
+        Some(args) => review.replace(&args),
         None => review.insert(text),
     });
 }

@@ -356,3 +356,17 @@ fn what_is_too_small_to_be_seen_is_not_agreed_to() {
     press(&mut small, "q");
     assert!(small.quitting);
 }
+
+#[test]
+fn pasted_arguments_without_the_request_id_take_the_place_of_what_is_there() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Preview);
+    let out = update(&mut a, Msg::Paste(r#" {"title":"t","body":"b"} "#.into()));
+    let args = out.iter().find_map(|e| match e {
+        Effect::Check { args, .. } => Some(args.clone()),
+        _ => None,
+    });
+    let args = args.unwrap();
+    assert_eq!(redial::json::raw::get_str(&args, "title").as_deref(), Some("t"));
+    assert_eq!(redial::json::raw::get_str(&args, "request_id").as_deref(), Some(selected(&a)));
+}
