@@ -112,7 +112,8 @@ pub async fn run(setup: Setup) -> Result<Exit> {
     let free = looks.theme_is_free && app.themes.chosen().1 != "mono";
     memory.give(&mut app, free, ledger.as_deref());
     let reach = app.start.endpoint.clone();
-    let more = More { questions, stderr_file, flags };
+    let how_to = app.start.demo.as_ref().map(|d| d.how.clone());
+    let more = More { questions, stderr_file, flags, how_to };
     let hands = tokio::spawn(serve(inspector, reach, more, news, inbox));
     let done = drive(&mut app, Port { msgs, effects }).await;
     memory.take(&app, ledger.as_deref());
@@ -138,6 +139,7 @@ struct More {
     questions: Option<mpsc::UnboundedReceiver<Question>>,
     stderr_file: Option<PathBuf>,
     flags: Vec<String>,
+    how_to: Option<String>,
 }
 
 /// How an endpoint is shown.
@@ -156,6 +158,8 @@ struct Hands {
     /// The newest thing that rows are judged with.
     judging: watch::Sender<Arc<Judging>>,
     flags: Arc<[String]>,
+    /// The demo: how to attach to what one has, said beside the remarks on the ledger.
+    how_to: Option<String>,
 }
 
 impl Hands {
@@ -179,7 +183,7 @@ async fn serve(
 ) {
     let mut tasks = JoinSet::new();
     let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
-    let hands = Hands { inspector, news, judging, flags: more.flags.into() };
+    let hands = Hands { inspector, news, judging, flags: more.flags.into(), how_to: more.how_to };
     let (answers, answered) = mpsc::unbounded_channel();
     if let Some(questions) = more.questions {
         tasks.spawn(asked::serve(hands.clone(), questions, answered));

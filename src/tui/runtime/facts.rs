@@ -108,7 +108,12 @@ fn counts(hands: &Hands, judging: &Judging) -> Counts {
         headline: counts.headline(),
         as_of: Some(counts.as_of),
         trouble: None,
-        remarks: judging.overview.how.as_ref().map(remarks).unwrap_or_default(),
+        remarks: hands
+            .how_to
+            .iter()
+            .cloned()
+            .chain(judging.overview.how.iter().flat_map(remarks))
+            .collect(),
     }
 }
 
