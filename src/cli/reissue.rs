@@ -134,6 +134,12 @@ pub async fn run_prepared(
                 let call = CallJson::failed(&prepared.tool, Some(&prepared.args), &error, witness);
                 let repeat = repeat(prepared, None, run.id);
                 print_raw(&document(&Doc { schema, call, repeat }));
+            } else {
+                // Whoever decides on a confirmation has to see what it would be for.
+                let mut p = Plain::stderr();
+                sends(&mut p, "not sent", prepared);
+                p.field("server", Role::Text, &client.endpoint().name());
+                p.complain();
             }
             complain(&error.to_string());
             return Ok(error.exit);
@@ -152,12 +158,28 @@ pub async fn run_prepared(
         print_raw(&document(&Doc { schema, call, repeat }));
     } else {
         let mut p = Plain::stdout();
+        if !prepared.wish.first_delivery {
+            sends(&mut p, "sent", prepared);
+        }
         call.plain(&mut p);
         after(&mut p, &released);
         p.print();
     }
     Ok(exit_of(&released.call, prepared.reads_only))
 }
+
+/// The exact call, where its arguments come from, and how their hash compares.
+fn sends(p: &mut Plain, name: &str, prepared: &Prepared) {
+    let shown: String = prepared.args.chars().take(SHOWN_ARGS).collect();
+    let more =
+        if shown.len() < prepared.args.len() { "… (more; --json has all of it)" } else { "" };
+    p.field(name, Role::Strong, &format!("{} {shown}{more}", prepared.tool));
+    p.field("arguments", Role::Text, &prepared.source.words());
+    p.field("hash", Role::Text, &prepared.before.hash.how);
+}
+
+/// Characters of the arguments that are shown to people.
+const SHOWN_ARGS: usize = 2000;
 
 /// Before and after, as JSON.
 pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {

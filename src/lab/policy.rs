@@ -211,6 +211,9 @@ impl Line {
     }
 }
 
+/// How long a new session may take to be opened before the next attempt goes on without it.
+const NEW_SESSION: Duration = Duration::from_secs(10);
+
 /// One call and its end.
 ///
 /// # Errors
@@ -226,6 +229,14 @@ pub async fn attempt(
     let call = client.settled(id).await;
     let took_s = begin.elapsed().as_secs_f64();
     let ended = call.as_ref().map_or(Ended::Lost, ended);
+    if let (Ended::SessionLost, Some(call)) = (&ended, &call) {
+        // The client opens the new session itself; the next attempt belongs on it and not between the two.
+        let opened = client.journal().wait(|s| {
+            let newer = s.generation().is_some_and(|g| g.n > call.generation);
+            (newer && s.is_ready()).then_some(())
+        });
+        tokio::time::timeout(NEW_SESSION, opened).await.ok();
+    }
     let settled = call.as_ref().and_then(|c| c.settled.as_ref());
     let attempt = Attempt {
         rpc_id: call.as_ref().map(|c| c.rpc_id.to_json()).unwrap_or_default(),

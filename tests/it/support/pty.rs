@@ -45,6 +45,8 @@ impl Pty {
         command.args(args);
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
+        // A terminal at which a person sits is no build machine: it has its own colours.
+        command.env_remove("CI");
         // What a person has configured or an earlier run has remembered is nothing to these tests.
         let own = tempfile::tempdir().unwrap();
         command.env("XDG_CONFIG_HOME", own.path().join("config"));
