@@ -106,7 +106,7 @@ async fn restarted(command: Vec<String>, path: &str, port: u16, tool: &str, args
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs .ci/run"]
+#[ignore = "needs Node and server-everything: run by .ci/run"]
 async fn everything_over_stdio_with_progress_and_a_task() {
     let command = vec!["node".into(), env("REDIAL_INTEROP_EVERYTHING"), "stdio".into()];
     let settings = Settings { answerer: Answerer::AcceptDefaults, ..Settings::default() };
@@ -123,7 +123,7 @@ async fn everything_over_stdio_with_progress_and_a_task() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs .ci/run"]
+#[ignore = "needs Node and server-everything: run by .ci/run"]
 async fn everything_over_http_loses_its_session_with_a_400() {
     let command = vec!["node".into(), env("REDIAL_INTEROP_EVERYTHING"), "streamableHttp".into()];
     let port = free_port();
@@ -132,7 +132,7 @@ async fn everything_over_http_loses_its_session_with_a_400() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs .ci/run"]
+#[ignore = "needs Node and server-everything: run by .ci/run"]
 async fn both_lines_of_the_python_sdk_on_both_transports() {
     let dir = tempfile::tempdir().unwrap();
     for (python, code, want) in [
