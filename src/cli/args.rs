@@ -88,7 +88,7 @@ pub struct EndpointArgs {
     pub(super) named: std::sync::OnceLock<Named>,
 }
 
-/// See [`Era`].
+/// See [`crate::client::Era`].
 #[derive(Debug, Clone, Copy, ValueEnum, Default)]
 pub enum EraArg {
     /// Ask the server
