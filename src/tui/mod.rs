@@ -27,8 +27,10 @@ pub mod theme;
 pub mod tree;
 pub mod update;
 mod update_dialog;
+mod update_main;
 mod update_mouse;
 mod update_over;
+mod update_scroll;
 pub mod view;
 pub mod wire;
 

@@ -21,7 +21,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-/// What drawing remembers between frames, and what it found out for `update::clamp`.
+/// What drawing remembers between frames, and what it found out for `update_scroll::clamp`.
 #[derive(Debug, Default)]
 pub struct Seen {
     requests_at: usize,
