@@ -3,6 +3,7 @@
 
 use super::Inspector;
 use super::light;
+use crate::error::Result;
 use crate::journal::{Call, Outcome, Session, Settled};
 use crate::model::arguments::Candidate;
 use crate::recording::Recording;
@@ -33,11 +34,33 @@ impl Recorded {
         self.lock().path().to_owned()
     }
 
-    /// Reads it as it is now, with what was written since; what can't be read any more stays as it was.
+    /// Reads it as it is now, with what was written since (a megabyte of it; [`Recorded::advance`] brings the
+    /// rest); what can't be read any more stays as it was.
     pub fn read<T>(&self, f: impl FnOnce(&Recording) -> T) -> T {
         let mut r = self.lock();
-        r.poll().ok();
+        r.advance().ok();
         f(&r)
+    }
+
+    /// Takes one more piece of the file in; whether anything was new, and whether there is more.
+    ///
+    /// # Errors
+    /// Exit 6 when it can't be read any more.
+    pub fn advance(&self) -> Result<(bool, bool)> {
+        let mut r = self.lock();
+        let before = (r.progress().0, r.headers.len());
+        let more = r.advance()?;
+        Ok(((r.progress().0, r.headers.len()) != before, more))
+    }
+
+    /// How far it is read, in bytes, and how long it is.
+    pub fn progress(&self) -> (u64, u64) {
+        self.lock().progress()
+    }
+
+    /// How the call came out that this event sent; its milliseconds. `None`: not read yet, or no call.
+    pub fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        self.lock().outcome(seq)
     }
 
     /// The arguments of a request, as the agent sent them.
