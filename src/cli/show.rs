@@ -141,7 +141,7 @@ pub async fn run(a: ShowArgs) -> Done {
 fn made(r: &mut Recording, rows: &mut Rows) -> Vec<Row> {
     let entries = r.take_entries();
     let now = Time::now();
-    entries.iter().map(|e| rows.row(e, &r.session, now)).collect()
+    entries.iter().map(|e| rows.row(e, &*r, now)).collect()
 }
 
 fn newest<T>(list: &[T], limit: Option<usize>) -> &[T] {

@@ -58,14 +58,17 @@ fn is_over(c: &Call) -> bool {
     answered && c.live.task.is_none() && c.live.wants.is_none()
 }
 
-/// `while idle`, or with what.
+/// Nothing waited.
+pub const IDLE: &str = "while idle";
+
+/// [`IDLE`], or with what.
 pub fn death_words(lost: &[&Call]) -> String {
     let name = |c: &Call| match &c.request_id {
         Some(id) => format!("{} {id}", c.tool),
         None => c.tool.clone(),
     };
     match lost {
-        [] => "while idle".into(),
+        [] => IDLE.into(),
         [one] => format!("in a call: {}", name(one)),
         [first, rest @ ..] => {
             format!("with {} calls in flight: {} and {} more", lost.len(), name(first), rest.len())

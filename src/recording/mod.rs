@@ -11,6 +11,7 @@ pub mod index;
 pub mod lines;
 pub mod number;
 pub mod rows;
+pub mod timeline;
 
 use crate::error::{Error, Result};
 use crate::journal::{Call, CallId, Event, Outcome, Session};
@@ -250,6 +251,15 @@ impl Recording {
             Some(Candidate { args, tool: Some(c.tool.clone()), source })
         });
         with_args.collect()
+    }
+}
+
+impl rows::Knows for Recording {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        Recording::outcome(self, seq)
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        self.session.death(generation)
     }
 }
 
