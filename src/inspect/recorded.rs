@@ -7,13 +7,11 @@ use crate::error::Result;
 use crate::journal::{Call, Outcome, Session, Settled};
 use crate::model::arguments::Candidate;
 use crate::recording::Recording;
+use crate::recording::rows::Knows;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Recorded calls and generations are counted from here, so that they are never taken for our own.
-pub const RECORDED_CALLS: u64 = 1 << 48;
-/// See [`RECORDED_CALLS`].
-pub const RECORDED_GENERATIONS: u32 = 100_000;
+pub use crate::journal::generation::{RECORDED_CALLS, RECORDED_GENERATIONS};
 
 /// A handle on an attached recording; clones share it.
 #[derive(Clone)]
@@ -53,14 +51,21 @@ impl Recorded {
         Ok(((r.progress().0, r.headers.len()) != before, more))
     }
 
+    /// Reads it as far as it has been taken in, and whether nobody writes it any more.
+    pub fn shown<T>(&self, f: impl FnOnce(&Recording, bool) -> T) -> T {
+        let r = self.lock();
+        let over = !r.is_being_written();
+        f(&r, over)
+    }
+
+    /// A tap holds the file: more may come.
+    pub fn is_being_written(&self) -> bool {
+        self.lock().is_being_written()
+    }
+
     /// How far it is read, in bytes, and how long it is.
     pub fn progress(&self) -> (u64, u64) {
         self.lock().progress()
-    }
-
-    /// How the call came out that this event sent; its milliseconds. `None`: not read yet, or no call.
-    pub fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
-        self.lock().outcome(seq)
     }
 
     /// The arguments of a request, as the agent sent them.
@@ -93,7 +98,17 @@ impl Recorded {
     }
 }
 
-fn ends_here(c: &Call) -> Settled {
+impl Knows for Recorded {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        self.lock().outcome(seq)
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        self.lock().session.death(generation)
+    }
+}
+
+/// How a call ends that waits when nobody writes the recording any more.
+pub fn ends_here(c: &Call) -> Settled {
     Settled {
         at: c.sent_at,
         outcome: Outcome::Unknown,

@@ -4,7 +4,7 @@
 use crate::filter::{Field, Subject};
 use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::fold::Ended;
-use crate::journal::{Call, Outcome, Session};
+use crate::journal::{Call, Journal, Outcome, Session};
 use crate::record::entry::{Entry, Side, What};
 use crate::record::summary::{self, Rpc, Summary};
 use crate::time::Time;
@@ -59,6 +59,15 @@ impl Knows for Session {
     }
     fn death(&self, generation: u32) -> Option<String> {
         Session::death(self, generation)
+    }
+}
+
+impl Knows for Journal {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        self.read(|s| s.outcome(seq))
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        self.read(|s| s.death(generation))
     }
 }
 

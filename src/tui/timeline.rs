@@ -317,7 +317,8 @@ pub fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
         }
         Action::Pause => {
             t.paused = !t.paused;
-            let what = if t.paused { "the list stands still; p lets it go on" } else { "it goes on" };
+            let what =
+                if t.paused { "the list stands still; p lets it go on" } else { "it goes on" };
             app.said = Some((Tone::Plain, what.into()));
             go(app, Goto::Stay, out);
         }

@@ -105,6 +105,7 @@ pub async fn act(hands: Hands, effect: Effect) {
         // Not of this kind; `serve` keeps them.
         Effect::LoadWindow(_)
         | Effect::LoadDetail { .. }
+        | Effect::Timeline(_)
         | Effect::Answer { .. }
         | Effect::Quit => {}
     }

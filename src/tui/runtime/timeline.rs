@@ -135,7 +135,8 @@ impl Reader {
                 Which::Recording => "no recording is attached",
                 Which::Live => "no endpoint is attached",
             };
-            let nothing = Side::new(name.into(), Err(name.into()), Box::new(Nobody), Box::new(|| false));
+            let mut nothing =
+                Side::new(name.into(), Err(name.into()), Box::new(Nobody), Box::new(|| false));
             return (asked.then(|| nothing.window(&ask, None)), false);
         };
         let changed = side.work();
@@ -265,14 +266,26 @@ impl Side {
                 self.end();
                 return Ok(());
             }
-            Goto::Place(place) => Some(*place).filter(|p| source.range().contains(p)).ok_or("it is no longer kept".to_owned()),
+            Goto::Place(place) => Some(*place)
+                .filter(|p| source.range().contains(p))
+                .ok_or("it is no longer kept".to_owned()),
             Goto::Event(seq) => source.find(*seq).ok_or(format!("event {seq} isn't among these")),
-            Goto::Request(id) => source.call_of(id).ok_or(format!("no call of {id} is among these events")),
-            Goto::Peer => source.peer(at).ok_or("nothing answers this event, and it answers nothing".into()),
-            Goto::Stderr => source.stderr_near(at).ok_or(format!("generation {generation} wrote nothing to stderr")),
+            Goto::Request(id) => {
+                source.call_of(id).ok_or(format!("no call of {id} is among these events"))
+            }
+            Goto::Peer => {
+                source.peer(at).ok_or("nothing answers this event, and it answers nothing".into())
+            }
+            Goto::Stderr => source
+                .stderr_near(at)
+                .ok_or(format!("generation {generation} wrote nothing to stderr")),
             Goto::FirstError => source.error_from(0, knows).ok_or("nothing went wrong here".into()),
-            Goto::NextError => source.error_from(at + 1, knows).ok_or("nothing went wrong after this".into()),
-            Goto::Death => source.death_after(at).ok_or("no server's end is among these events".into()),
+            Goto::NextError => {
+                source.error_from(at + 1, knows).ok_or("nothing went wrong after this".into())
+            }
+            Goto::Death => {
+                source.death_after(at).ok_or("no server's end is among these events".into())
+            }
         };
         self.selected = place?;
         Ok(())
@@ -303,7 +316,10 @@ impl Side {
             }
         };
         // A jump leads to where it leads: a filter that hides the place gives way.
-        if self.places.len(source) > 0 && source.range().contains(&self.selected) && !self.places.has(source, self.selected) {
+        if self.places.len(source) > 0
+            && source.range().contains(&self.selected)
+            && !self.places.has(source, self.selected)
+        {
             if matches!(ask.goto, Goto::Stay | Goto::By(_) | Goto::Start | Goto::End) {
                 self.settle();
             } else {
