@@ -47,7 +47,6 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
-    inspector.look_up.clone_from(&config.server.lookup);
     inspector.hints = config.hint_overrides();
     let flags = match &a.ledger.ledger {
         Some(file) => vec!["--ledger".to_owned(), file.display().to_string()],
