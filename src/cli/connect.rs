@@ -14,13 +14,17 @@ use crate::json::raw;
 use std::path::Path;
 
 /// How a one-shot command behaves: it does not connect again, and nobody is there to answer questions.
-pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Settings {
-    Settings {
+///
+/// # Errors
+/// Exit 2 for a root that is no folder.
+pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Result<Settings> {
+    Ok(Settings {
         era: args.era(),
         start_limit_s: args.start_timeout,
         call_limit_s,
+        roots: args.roots()?,
         ..Settings::default()
-    }
+    })
 }
 
 /// What a command that makes calls works with.
@@ -49,7 +53,7 @@ impl Opened {
         readable(ledger.as_ref()).await?;
         let interrupt = Interrupt::listen();
         let usual =
-            Settings { answerer: a.elicit.answerer(), ..settings(&a.endpoint, a.call_limit_s()) };
+            Settings { answerer: a.elicit.answerer(), ..settings(&a.endpoint, a.call_limit_s())? };
         let client = open(endpoint, change(usual), &interrupt).await?;
         let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
         inspector.read_only = a.read_only.read_only;

@@ -24,6 +24,9 @@ pub struct EndpointArgs {
     /// How long the server may take to become ready, in seconds
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub start_timeout: f64,
+    /// A folder to tell a server that asks for roots (repeatable) [default: it is not offered]
+    #[arg(long, value_name = "FOLDER")]
+    pub root: Vec<String>,
     /// A server to start on stdio, after `--`
     #[arg(last = true, value_name = "COMMAND", id = "endpoint_command")]
     pub endpoint_command: Vec<String>,
