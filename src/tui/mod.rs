@@ -33,6 +33,7 @@ mod update_mouse;
 mod update_over;
 mod update_scroll;
 pub mod view;
+pub mod watch;
 pub mod wire;
 
 pub use app::{App, Overlay, Pane, Start};

@@ -26,6 +26,12 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
         app.detail_gone = false;
         load_detail(app, &mut effects);
     }
+    match app.pane {
+        Pane::Verify => app.shares.verify = true,
+        Pane::Detail => app.shares.verify = false,
+        _ => {}
+    }
+    main::watch(app, &mut effects);
     effects
 }
 
@@ -95,15 +101,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
         Msg::Planned { request_id, seq, plan } => dialog::planned(app, &request_id, seq, plan),
         Msg::Checked { request_id, seq, check } => dialog::checked(app, &request_id, seq, *check),
         Msg::Reissued { request_id, report } => dialog::reissued(app, &request_id, *report),
-        Msg::Verified(report) => match &mut app.overlay {
-            Some(Overlay::Verify { report: slot, .. }) => *slot = Some(report),
-            _ => {
-                app.said = Some(match report {
-                    Ok(v) => (if v.good { Tone::Good } else { Tone::Bad }, v.sentence),
-                    Err(why) => (Tone::Bad, why),
-                });
-            }
-        },
+        Msg::Counted(news) => app.watch.take(news),
         Msg::Documents(documents) => over::documents(app, documents),
         Msg::Copied { what, text, kept } => over::copied(app, &what, text, kept),
         Msg::Asked(form) => {
@@ -129,7 +127,6 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             app.stderr_file = tail;
         }
         Msg::Timeline(window) => timeline::take(app, *window),
-        Msg::Told(text) => app.said = Some((Tone::Plain, text)),
     }
 }
 
@@ -198,13 +195,13 @@ fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
             }
             Context::Search | Context::Pick | Context::Form => over::type_key(app, key),
             // A key that is in the table and can't be used now says why; silence looks like a hang.
-            Context::Main | Context::Requests | Context::Detail | Context::Calls => {
+            context if context.is_screen() => {
                 let action = app.keymap.lookup(context, key);
                 if let Some(why) = action.and_then(|a| main::why_not(app, a)) {
                     app.said = Some((Tone::Plain, why));
                 }
             }
-            Context::Reading | Context::Json | Context::Timeline | Context::Quit => {}
+            _ => {}
         },
     }
 }
@@ -217,7 +214,7 @@ fn moves(action: Action) -> bool {
 
 fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
     match context {
-        Context::Main | Context::Requests | Context::Detail | Context::Calls => {
+        context if context.is_screen() => {
             main::act(app, action, out);
         }
         Context::Filter => match action {
@@ -243,7 +240,12 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
             Action::Search => over::search(app),
             other => read(app, other),
         },
-        Context::Quit => match action {
+        Context::Cancel => match action {
+            Action::Cancel | Action::StopWaiting => main::give_up(app, action, out),
+            Action::Quit => quit(app, out),
+            _ => app.overlay = None,
+        },
+        _ => match action {
             Action::QuitNow => leave(app, out),
             _ => app.overlay = None,
         },

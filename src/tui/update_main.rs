@@ -9,6 +9,7 @@ use super::pick::{Kind, Pick};
 use super::update::{log, quit, set_filter};
 use super::update_dialog as dialog;
 use super::update_scroll::{border, scroll};
+use super::watch::Run;
 use crate::judge::Verdict;
 
 pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
@@ -88,9 +89,15 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             app.overlay = Some(Overlay::Filter);
         }
         Action::Verify => {
-            app.overlay = Some(Overlay::Verify { report: None, scroll: 0 });
-            out.push(Effect::Verify);
+            app.watch.asked = true;
+            // Where it counts already, it counts again now.
+            if app.watch.on {
+                out.push(Effect::Verify { on: true });
+            }
+            app.pane = Pane::Verify;
         }
+        Action::Cancel => app.overlay = app.pending_call().map(|c| Overlay::Cancel(c.id)),
+        Action::StopWaiting => give_up(app, action, out),
         Action::Reconnect => {
             app.said = Some((Tone::Plain, "connecting…".into()));
             log(app, "connect again".into(), "");
@@ -106,9 +113,12 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
         }
         Action::Reissue => dialog::open(app, out),
         Action::Details => {
-            if app.pane == Pane::Calls
-                && let Some(id) = app.call_request().map(str::to_owned)
-            {
+            let there = match app.pane {
+                Pane::Calls => app.call_request(),
+                Pane::Verify => app.watch.selected(),
+                _ => None,
+            };
+            if let Some(id) = there.map(str::to_owned) {
                 app.requests.select(&id);
             }
             app.pane = Pane::Detail;
@@ -146,6 +156,7 @@ pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
             "there is no such border at this size"
         }
         Action::Answer => "the server has no open question",
+        Action::Cancel | Action::StopWaiting => "no call waits here for an answer",
         Action::Find | Action::Reissue => match (&app.start.endpoint, &app.requests.selected) {
             (None, _) => "no endpoint is attached: a look-up or a repeat needs the server",
             (_, None) => "no request is selected",
@@ -159,4 +170,39 @@ pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
         _ => return None,
     };
     Some(said.into())
+}
+
+/// Gives the pending call up: the server is told, or redial only stops waiting for it and keeps listening.
+pub(super) fn give_up(app: &mut App, action: Action, out: &mut Vec<Effect>) {
+    let Some(call) = app.pending_call() else {
+        app.overlay = None;
+        return;
+    };
+    let (id, tell) = (call.id, action == Action::Cancel);
+    let request = call.request_id.clone().unwrap_or_default();
+    let what = format!("{} {request}", call.tool).trim_end().to_owned();
+    app.overlay = None;
+    let said = match tell {
+        true => format!(
+            "{what}: the server is told that it is no longer wanted; what became of it is unknown"
+        ),
+        false => format!("{what}: no longer waited for; an answer that comes is still taken"),
+    };
+    if tell {
+        log(app, format!("cancelled: {what}"), "");
+    }
+    app.said = Some((Tone::Plain, said));
+    out.push(Effect::GiveUp { call: id, tell });
+}
+
+/// The counting goes on as long as somebody who asked for it sees it.
+pub(super) fn watch(app: &mut App, out: &mut Vec<Effect>) {
+    let seen = app.watch.asked && app.layout().verify.is_some();
+    if seen != app.watch.on {
+        app.watch.on = seen;
+        if !seen {
+            app.watch.run = Run::Off;
+        }
+        out.push(Effect::Verify { on: seen });
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::action::Action;
 use super::app::{App, Overlay, Pane, Reading};
-use super::layout::{Layout, SHARE, Shape};
+use super::layout::{SHARE, Shape};
 use super::msg::Effect;
 
 /// How far a key moves a border, in percent.
@@ -39,6 +39,7 @@ pub(super) fn scroll(app: &mut App, pane: Pane, action: Action, out: &mut Vec<Ef
             let to = at.saturating_add_signed(by).min(last);
             app.call = wire.calls.get(to).map(|c| c.id);
         }
+        Pane::Verify => app.watch.step(by),
         Pane::Stderr => {
             let lines = match app.start.stderr_file {
                 Some(_) => app.stderr_file.lines.len(),
@@ -52,29 +53,44 @@ pub(super) fn scroll(app: &mut App, pane: Pane, action: Action, out: &mut Vec<Ef
 
 /// Moves the border that the key is about: under the pane, or between the two columns.
 pub(super) fn border(app: &mut App, action: Action) {
-    let Layout { shape, requests, detail, calls, stderr, .. } = app.layout();
+    let layout = app.layout();
     let percent = |part: u16, whole: u16| part * 100 / whole.max(1);
     let by = |now: u16, more: bool| {
         let to = if more { now + STEP } else { now.saturating_sub(STEP) };
         Some(to.clamp(SHARE.0, SHARE.1))
     };
+    let size = |pane| layout.pane(pane).map_or((0, 0), |r| (r.width, r.height));
     let more = matches!(action, Action::Taller | Action::Wider);
-    let whole = app.size.1.saturating_sub(4);
+    let huge = layout.shape == Shape::Huge;
+    let first = if huge { size(Pane::Requests).0 } else { 0 };
     match action {
-        Action::Wider | Action::Narrower => {
-            let now = percent(detail.map_or(0, |r| r.width), app.size.0);
-            app.shares.left = by(now, more);
+        Action::Wider | Action::Narrower if huge && is_in(app.pane, FIRST) => {
+            app.shares.first = by(percent(first, app.size.0), more);
         }
-        _ if shape == Shape::Wide && matches!(app.pane, Pane::Calls | Pane::Stderr) => {
-            let (c, s) = (calls.map_or(0, |r| r.height), stderr.map_or(0, |r| r.height));
-            // Under stderr is no border: the one above it moves the other way.
-            app.shares.calls = by(percent(c, c + s), more == (app.pane == Pane::Calls));
+        Action::Wider | Action::Narrower => {
+            let now = size(Pane::Detail).0.max(size(Pane::Verify).0 * u16::from(!huge));
+            app.shares.left = by(percent(now, app.size.0 - first), more);
+        }
+        // Under the lower pane of a column is no border: the one above it moves the other way.
+        _ if layout.shape != Shape::Stacked && is_in(app.pane, if huge { LAST } else { RIGHT }) => {
+            let column: u16 = if huge { LAST } else { RIGHT }.iter().map(|p| size(*p).1).sum();
+            let calls = percent(size(Pane::Calls).1, column);
+            app.shares.calls = by(calls, more == (app.pane == Pane::Calls));
         }
         _ => {
-            let now = percent(requests.map_or(0, |r| r.height), whole);
+            let now = percent(size(Pane::Requests).1, app.size.1.saturating_sub(4));
             app.shares.upper = by(now, more == (app.pane == Pane::Requests));
         }
     }
+}
+
+/// The panes of a column: the first and the last of three, the right one of two.
+const FIRST: &[Pane] = &[Pane::Requests, Pane::Stderr];
+const LAST: &[Pane] = &[Pane::Calls, Pane::Verify];
+const RIGHT: &[Pane] = &[Pane::Calls, Pane::Stderr];
+
+fn is_in(pane: Pane, column: &[Pane]) -> bool {
+    column.contains(&pane)
 }
 
 /// Movement in a text that is read.
@@ -90,8 +106,7 @@ pub(super) fn read(app: &mut App, action: Action) {
         _ => return,
     };
     let scroll = match &mut app.overlay {
-        Some(Overlay::Help(Reading { scroll, .. }) | Overlay::Verify { scroll, .. }) => scroll,
-        Some(Overlay::Log { scroll }) => scroll,
+        Some(Overlay::Help(Reading { scroll, .. }) | Overlay::Log { scroll }) => scroll,
         Some(Overlay::Reissue(d)) => &mut d.scroll,
         _ => return,
     };
@@ -103,11 +118,7 @@ pub(super) fn read(app: &mut App, action: Action) {
 pub fn clamp(app: &mut App, detail: usize, overlay: usize) {
     app.detail_scroll = app.detail_scroll.min(detail);
     match &mut app.overlay {
-        Some(
-            Overlay::Help(Reading { scroll, .. })
-            | Overlay::Verify { scroll, .. }
-            | Overlay::Log { scroll },
-        ) => {
+        Some(Overlay::Help(Reading { scroll, .. }) | Overlay::Log { scroll }) => {
             *scroll = (*scroll).min(overlay);
         }
         Some(Overlay::Reissue(d)) => d.scroll = d.scroll.min(overlay),
