@@ -2,9 +2,11 @@
 //! of a log, opened into the same fold that a live session has; followed while it grows.
 //!
 //! `lines` reads a file piece by piece, `number` counts runs on, `import` converts foreign forms, `index` knows
-//! where each event of a large file stands without reading it again, `rows` is what lists show. A damaged line
+//! where each event of a large file stands without reading it again, `again` reads it a second time, `rows` is what
+//! lists show, `timeline` what a screen shows of any stretch. A damaged line
 //! costs that line. Nothing here writes.
 
+pub mod again;
 mod agent;
 pub mod import;
 pub mod index;

@@ -344,7 +344,7 @@ mod tests {
     fn a_line_of_hex_has_every_byte_and_hides_none() {
         assert_eq!(
             hex(16, b"{\"a\":\x1b\xe9\x9a\x9c}"),
-            "00000010  7b 22 61 22 3a 1b e9 9a  9c 7d                    {\"a\":.....}"
+            "00000010  7b 22 61 22 3a 1b e9 9a  9c 7d                    {\"a\":....}"
         );
         assert_eq!(
             (size(9_999), size(10_000), ms(Some(1.25))),
