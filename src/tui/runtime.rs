@@ -1,6 +1,6 @@
 //! Does what the update asks for, and tells it what happened: the screen's hands and ears, over `inspect`.
 //!
-//! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wire` follows the
+//! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wanted` filters them, `wire` follows the
 //! journal, `acts` looks up, plans and sends, `counts` counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
 //! server's questions, `tail` follows a file of stderr. Each runs on its own; answers echo their question, so
 //! nothing here needs to be in step with the screen.
@@ -11,6 +11,7 @@ mod counts;
 mod facts;
 mod tail;
 mod texts;
+mod wanted;
 mod windows;
 mod wire;
 
