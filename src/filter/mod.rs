@@ -105,6 +105,10 @@ pub trait Subject {
             .flat_map(|f| self.texts(f))
             .collect()
     }
+    /// Texts in which bare words count at the start of a word only: `done` isn't `abandoned`.
+    fn words(&self) -> Vec<Cow<'_, str>> {
+        Vec::new()
+    }
 }
 
 /// A parsed filter. The empty one lets everything pass.
@@ -194,7 +198,9 @@ impl Node {
             Node::All(all) => all.iter().all(|n| n.matches(s)),
             Node::Any(any) => any.iter().any(|n| n.matches(s)),
             Node::Not(n) => !n.matches(s),
-            Node::Word(w) => s.shown().iter().any(|t| contains(t, w)),
+            Node::Word(w) => {
+                s.shown().iter().any(|t| contains(t, w)) || s.words().iter().any(|t| begins(t, w))
+            }
             Node::Number { field, sign, value, .. } => {
                 s.number(*field).is_some_and(|has| sign.holds(has, *value))
             }
@@ -241,6 +247,10 @@ fn word(text: &str) -> String {
 
 fn contains(has: &str, want: &str) -> bool {
     has.contains(want) || has.to_lowercase().contains(&want.to_lowercase())
+}
+
+fn begins(has: &str, want: &str) -> bool {
+    format!(" {}", has.to_lowercase()).contains(&format!(" {}", want.to_lowercase()))
 }
 
 /// `*` stands for anything.

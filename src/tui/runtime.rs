@@ -1,8 +1,8 @@
 //! Does what the update asks for, and tells it what happened: the screen's hands and ears, over `inspect`.
 //!
-//! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wire` follows the
-//! journal, `recorded` a recording, `timeline` reads the events of either, `acts` looks up, plans and sends, `counts`
-//! counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
+//! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wanted` filters them, `wire`
+//! follows the journal, `recorded` a recording, `timeline` reads the events of either, `acts` looks up, plans and
+//! sends, `counts` counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
 //! server's questions, `tail` follows a file of stderr. Each runs on its own; answers echo their question, so
 //! nothing here needs to be in step with the screen.
 
@@ -14,6 +14,7 @@ mod recorded;
 mod tail;
 mod texts;
 mod timeline;
+mod wanted;
 mod windows;
 mod wire;
 

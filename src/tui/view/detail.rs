@@ -214,8 +214,11 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
         None => page.text(stored, t.dim),
     }
     page.part("effects");
-    if r.effects.is_empty() {
-        page.text("none", t.dim);
+    match line.effects {
+        _ if !r.effects.is_empty() => {}
+        Some(0) => page.text("none", t.dim),
+        Some(n) => page.text(&format!("{n}, without a row of the request"), t.warn),
+        None => page.text("not known: this ledger doesn't show them", t.dim),
     }
     for e in r.effects.iter().take(PART) {
         page.text(&format!("{}  {}", e.key, e.label), t.text);
