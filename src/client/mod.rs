@@ -277,6 +277,12 @@ impl Client {
         self.send(Command::Reconnect);
     }
 
+    /// Says in the journal why the endpoint is about to be closed, so that what its child's end does to a call is not
+    /// taken for the child's own doing.
+    pub fn ending(&self, why: &str) {
+        self.send(Command::Ending(why.to_owned()));
+    }
+
     /// Ends the endpoint: HTTP session deleted, child's stdin closed, then SIGTERM, then SIGKILL of its
     /// group, each bounded. Returns when it is done.
     pub async fn close(&self) {

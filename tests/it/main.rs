@@ -12,6 +12,7 @@ mod cli_server;
 mod cli_signals;
 mod cli_tools;
 mod cli_trace;
+mod cli_words;
 mod client_era;
 mod client_flood;
 mod client_http;

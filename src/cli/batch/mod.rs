@@ -61,6 +61,7 @@ pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
         call_limit_s,
         start_limit_s: calling.endpoint.start_timeout,
         interrupt: interrupt.clone(),
+        warned: std::sync::atomic::AtomicBool::new(false),
         outage: std::sync::Mutex::default(),
     });
     let mut batch = Batch {
@@ -212,9 +213,8 @@ impl Batch {
         if let (true, Some(n), Some(end)) = (lost, d.generation, &d.call.witness.exit_words)
             && self.told.insert(n)
         {
-            p.parts(&[(Role::Bad, &format!("      its server process ended: {end}"))]);
-            p.tail("      its last stderr lines:", &d.call.witness.stderr);
-            p.tail("      its stdout that is not JSON-RPC:", &d.call.witness.noise);
+            p.parts(&[(Role::Bad, &format!("      its server: {end}"))]);
+            d.call.witness.tails(&mut p, "      ");
         }
         p.print()
     }
