@@ -114,12 +114,14 @@ impl Witness {
     /// The last lines of both, for people.
     pub fn tails(&self, p: &mut Plain, indent: &str) {
         let few = self.clone().short();
-        let earlier = |n: u64| match n {
-            0 => String::new(),
-            n => format!(" ({n} earlier ones are not shown)"),
-        };
         let stderr = earlier(few.stderr_dropped);
         p.tail(&format!("{indent}server's last stderr lines{stderr}:"), &few.stderr);
+        few.noise_tail(p, indent);
+    }
+
+    /// The last lines of noise.
+    pub fn noise_tail(&self, p: &mut Plain, indent: &str) {
+        let few = self.clone().short();
         let noise = earlier(few.noise_dropped);
         p.tail(&format!("{indent}its stdout that is not JSON-RPC{noise}:"), &few.noise);
     }
@@ -131,6 +133,10 @@ impl Witness {
         }
         self.tails(p, "");
     }
+}
+
+fn earlier(n: u64) -> String {
+    if n == 0 { String::new() } else { format!(" ({n} earlier ones are not shown)") }
 }
 
 /// One call and what became of it (design: "call, reissue, a batch line").

@@ -107,7 +107,10 @@ pub async fn run(a: ToolsArgs, config: &Config) -> Done {
             let witness = Witness::after(&client, None).await;
             print_raw(&document(&client.journal().read(|s| report(s, &a.lookup, config, witness))));
         } else {
-            client.journal().read(|s| plain(s, &a.lookup, config)).print();
+            let mut p = client.journal().read(|s| plain(s, &a.lookup, config));
+            // What stands between messages is the server's mistake, and often the reason for others.
+            Witness::of(&client, None).noise_tail(&mut p, "");
+            p.print();
         }
         Ok(Exit::Good)
     };

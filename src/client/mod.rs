@@ -32,6 +32,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use offer::{Answerer, Choice, Question, Root, defaults};
+pub use recover::SESSION_LOST;
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]

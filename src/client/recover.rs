@@ -21,6 +21,9 @@ const RESPAWNS: u32 = 5;
 /// Sessions lost in quick succession that are replaced without waiting.
 const QUICK_SESSIONS: u32 = 3;
 
+/// How the note begins that says which session took the place of which.
+pub const SESSION_LOST: &str = "session lost";
+
 /// What is remembered of ends so far.
 #[derive(Default)]
 pub(super) struct Recovery {
@@ -132,7 +135,7 @@ impl Driver {
         if let Some((old, status)) = self.recovery.lost_session.take() {
             let new =
                 session_of(conn).map_or("none (the server gives none now)".into(), |s| shorten(&s));
-            self.note(format!("session lost (HTTP {status}): {} → {new}", shorten(&old)));
+            self.note(format!("{SESSION_LOST} (HTTP {status}): {} → {new}", shorten(&old)));
         }
     }
 
