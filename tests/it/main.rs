@@ -21,6 +21,7 @@ mod client_odd;
 mod client_stdio;
 mod client_stream;
 mod client_task;
+mod flood_keys;
 mod interop;
 mod interop_sdk;
 mod keys;
