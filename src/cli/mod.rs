@@ -90,10 +90,13 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         None => demo::run().await,
         Some(Command::Attach(a)) => attach::run(a, config).await,
         Some(Command::Rows(a)) => interrupt::reading(rows::run(a)).await,
-        Some(Command::Find(a)) if a.endpoint.is_none() => interrupt::reading(find::run(a)).await,
-        Some(Command::Find(a)) => find::run(a).await,
+        Some(Command::Find(a)) if a.endpoint.is_none() => {
+            let config = config.clone();
+            interrupt::reading(async move { find::run(a, &config).await }).await
+        }
+        Some(Command::Find(a)) => find::run(a, config).await,
         Some(Command::Reissue(a)) => reissue::run(a, config).await,
-        Some(Command::Tools(a)) => tools::run(a).await,
+        Some(Command::Tools(a)) => tools::run(a, config).await,
         Some(Command::Call(a)) => call::run(a, config).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,

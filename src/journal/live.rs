@@ -13,6 +13,8 @@ pub struct Live {
     pub limit_s: Option<f64>,
     /// Progress moves the limit.
     pub limit_extends: bool,
+    /// Stdio: it waits in a full pipe, since the server does not read its stdin.
+    pub unread: bool,
     /// HTTP: when the headers of the answer came.
     pub headers_at: Option<Time>,
     /// HTTP: the answer is a stream of events.

@@ -15,6 +15,7 @@ pub mod fold;
 #[cfg(test)]
 mod fold_tests;
 pub mod generation;
+pub mod launcher;
 pub mod live;
 pub mod log;
 pub mod refusal;

@@ -82,7 +82,8 @@ impl Numbers {
                 | Note::Cancelled { call: n }
                 | Note::StoppedWaiting { call: n }
                 | Note::Limit { call: n, .. }
-                | Note::LeftOpen { call: n, .. },
+                | Note::LeftOpen { call: n, .. }
+                | Note::Stdin { from: n, .. },
             ) => *n = n.saturating_add(base),
             _ => {}
         }

@@ -235,6 +235,11 @@ fn words(what: &What) -> Option<String> {
                 format!("call {call} may take {limit_s} s")
             }
             Kind::Note(Note::LeftOpen { call, why }) => format!("call {call} is left open: {why}"),
+            Kind::Note(Note::Ending { why }) => format!("redial ends the server: {why}"),
+            Kind::Note(Note::Stdin { full: true, .. }) => {
+                "the server does not read its stdin".into()
+            }
+            Kind::Note(Note::Stdin { .. }) => "the server reads its stdin again".into(),
             Kind::Note(Note::Text(t)) => t.clone(),
             Kind::Http { exchange, what } => http_words(*exchange, what)?,
             Kind::Sent { .. }
