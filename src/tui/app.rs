@@ -14,7 +14,7 @@ use super::tree;
 use super::watch::Watch;
 use super::wire::{Reach, WireView};
 use crate::config::Bell;
-use crate::journal::{CallId, LinkState};
+use crate::journal::{CallId, LinkState, Outcome};
 use crate::judge::{State, Verdict};
 use crate::time::Time;
 use ratatui::layout::Rect;
@@ -66,6 +66,8 @@ pub enum Overlay {
     Log {
         scroll: usize,
     },
+    /// A request_id is being typed, to go to.
+    GoTo(String),
     /// The first of the server's open questions.
     Form,
     /// Cancel this call?
@@ -252,6 +254,7 @@ impl App {
         match &self.overlay {
             None => Context::of(self.pane).unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
+            Some(Overlay::GoTo(_)) => Context::GoTo,
             Some(Overlay::Help(r)) if r.typing => Context::Search,
             Some(Overlay::Json { views, at }) => match views.get(*at) {
                 Some(v) if v.typing => Context::Search,
@@ -441,6 +444,28 @@ impl App {
             }
         });
         pending.chain(under_way).collect()
+    }
+
+    /// What may go on at the server though nobody waits for its answer: calls whose outcome is unknown, whose server was
+    /// not seen to end, and which nothing has shown to be done since.
+    pub fn perhaps_going_on(&self) -> Vec<String> {
+        let Some(wire) = self.wire.as_deref() else { return Vec::new() };
+        let alive = |n| wire.generations.iter().any(|g| g.n == n && g.ended.is_none());
+        let done = |id: &str, since: CallId| {
+            let by_call = wire.calls_of(id).any(|c| c.id > since && c.status == Some("done"));
+            by_call || self.requests.iter().any(|l| l.id() == id && l.judged.state == State::Done)
+        };
+        let open = wire.calls.iter().filter(|c| {
+            c.outcome == Some(Outcome::Unknown)
+                && alive(c.generation)
+                && !c.request_id.as_deref().is_some_and(|id| done(id, c.id))
+        });
+        open.map(|c| {
+            let age = crate::time::span(c.sent_at.age_at(self.now));
+            let id = c.request_id.as_deref().unwrap_or_default();
+            format!("{} {id}, sent {age} ago: outcome unknown", c.tool)
+        })
+        .collect()
     }
 
     /// The screen's division at this size.

@@ -112,7 +112,11 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
             (None, Some(ended)) => {
                 row.put(&ended.at.clock(), t.dim);
                 let style = if ended.code == Some(0) { t.dim } else { t.error };
-                row.put(&format!(" ✗ ended: {}", ended.words()), style);
+                let how = match ended.gone_at {
+                    Some(_) => format!("ended: {}", ended.words()),
+                    None => ended.sentence(),
+                };
+                row.put(&format!(" ✗ {how}"), style);
             }
             (None, None) => {}
         },
