@@ -33,6 +33,10 @@ pub struct Config {
     pub ledger: LedgerConfig,
     /// How the server is talked to.
     pub server: ServerConfig,
+    /// What is hidden in recordings.
+    pub record: RecordConfig,
+    /// How answers of then and now are compared.
+    pub replay: ReplayConfig,
     /// A person's word on tools.
     pub hints: BTreeMap<String, Hints>,
     /// Other keys than the table's.
@@ -77,6 +81,8 @@ pub struct ServerConfig {
     pub progress_extends: bool,
     /// Seconds it may take to become ready.
     pub start_seconds: f64,
+    /// Folders that are told to a server which asks for roots; a relative one is beside the file that names it.
+    pub roots: Vec<String>,
 }
 
 impl ServerConfig {
@@ -85,6 +91,26 @@ impl ServerConfig {
         let own = ServerConfig::default().call_seconds;
         Some(self.call_seconds).filter(|s| *s != own)
     }
+}
+
+/// `[record]`; what the user's file and the project's say is both hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordConfig {
+    /// Names of members, headers and options whose values are hidden.
+    pub redact_keys: Vec<String>,
+    /// Paths of a frame whose values are.
+    pub redact_paths: Vec<String>,
+    /// Regular expressions for texts that are.
+    pub redact_patterns: Vec<String>,
+}
+
+/// `[replay]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayConfig {
+    /// Paths of an answer that may differ.
+    pub ignore: Vec<String>,
 }
 
 /// `[hints.TOOL]`.
@@ -115,6 +141,8 @@ impl Default for Config {
             read_only: false,
             ledger: LedgerConfig::default(),
             server: ServerConfig::default(),
+            record: RecordConfig::default(),
+            replay: ReplayConfig::default(),
             hints: BTreeMap::new(),
             keys: Remaps::new(),
             theme_is_set: false,
@@ -135,6 +163,7 @@ impl Default for ServerConfig {
             call_seconds: 60.0,
             progress_extends: false,
             start_seconds: 60.0,
+            roots: Vec::new(),
         }
     }
 }
@@ -175,7 +204,9 @@ impl Config {
         let mut merged = Table::new();
         for path in [user, project].into_iter().flatten() {
             if let Some(text) = read(path)? {
-                merge(&mut merged, parse(&path.display().to_string(), &text)?);
+                let mut table = parse(&path.display().to_string(), &text)?;
+                roots_beside(path, &mut table);
+                merge(&mut merged, table);
             }
         }
         for (name, keys) in ENVIRONMENT {
@@ -210,6 +241,18 @@ fn parse(name: &str, text: &str) -> Result<Table> {
     })?;
     check(name, &table)?;
     Ok(table)
+}
+
+/// What is relative in a file means the file's folder, wherever redial was called.
+fn roots_beside(file: &Path, table: &mut Table) {
+    let roots = table.get_mut("server").and_then(|s| s.get_mut("roots"));
+    for root in roots.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let (Value::String(text), Some(folder)) = (&mut *root, file.parent())
+            && !text.starts_with("file://")
+        {
+            *root = Value::String(folder.join(text).display().to_string());
+        }
+    }
 }
 
 fn line(text: &str, e: &toml::de::Error) -> String {
@@ -297,6 +340,10 @@ fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(a)), Value::Table(b)) => merge(a, b),
+            // A project can't bring to light what its user hides.
+            (Some(Value::Array(a)), Value::Array(mut b)) if key.starts_with("redact_") => {
+                a.append(&mut b)
+            }
             (_, value) => drop(under.insert(key, value)),
         }
     }

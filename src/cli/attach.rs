@@ -1,6 +1,7 @@
 //! `redial attach`, and `redial` at a terminal: the screen on a ledger, an endpoint, both, or the demo.
 
 use super::args::AttachArgs;
+use super::connect::settings;
 use super::open::open_ledger;
 use super::report::Done;
 use crate::client::{Answerer, Client, Settings};
@@ -17,7 +18,7 @@ use crate::tui::{Looks, Setup, run as screen};
 pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
-    let recording = a.recording.as_deref().map(Recording::open).transpose()?;
+    let recording = a.recording.as_deref().map(begun).transpose()?;
     if endpoint.is_none() && ledger.is_none() && recording.is_none() {
         return Err(Error::usage("attach needs something to attach to")
             .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
@@ -32,22 +33,18 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let (ask, questions) = tokio::sync::mpsc::unbounded_channel();
     // The screen lives on: it reconnects over HTTP, and a ledger that isn't there yet may come.
     let settings = Settings {
-        era: a.endpoint.era(),
-        start_limit_s: a.endpoint.start_timeout,
-        call_limit_s: a.endpoint.call_limit(config.server.call_limit()),
         reconnect: true,
         respawn: a.respawn,
         listen: true,
         progress_extends: config.server.progress_extends,
         answerer: Answerer::Ask(ask),
-        ..Settings::default()
+        ..settings(&a.endpoint, a.endpoint.call_limit(config.server.call_limit()))?
     };
     let client = endpoint.map(|e| Client::start(e, settings));
     let mut inspector = Inspector::new(ledger, client, rules);
     inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
-    inspector.look_up.clone_from(&config.server.lookup);
     inspector.hints = config.hint_overrides();
     let flags = match &a.ledger.ledger {
         Some(file) => vec!["--ledger".to_owned(), file.display().to_string()],
@@ -56,6 +53,14 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let questions = Some(questions);
     let stderr_file = a.stderr_file;
     Ok(screen(Setup { inspector, demo: None, looks, questions, stderr_file, flags }).await?)
+}
+
+/// Opens a recording and reads its first piece; the screen reads on.
+fn begun(named: &std::path::Path) -> Result<Recording> {
+    let mut r = Recording::begin(named)?;
+    r.advance()?;
+    r.is_one()?;
+    Ok(r)
 }
 
 /// The demo on the screen.

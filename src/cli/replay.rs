@@ -52,14 +52,15 @@ pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     let endpoint = a.endpoint.required()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let interrupt = Interrupt::listen();
-    let client = open(endpoint, settings(&a.endpoint, a.timeout), &interrupt).await?;
+    let client = open(endpoint, settings(&a.endpoint, a.timeout)?, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
     inspector.look_up.clone_from(&config.server.lookup);
     inspector.hints = config.hint_overrides();
     let look_up = inspector.look_up.clone();
     let source = Source::Recording(r.path().display().to_string());
-    let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&a.ignore) };
+    let ignored: Vec<String> = config.replay.ignore.iter().chain(&a.ignore).cloned().collect();
+    let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&ignored) };
     let work = async {
         play.all(&plan, &mut report, &interrupt).await?;
         Ok(report.finish(a.json))

@@ -181,6 +181,11 @@ impl Filter {
         self.0.is_none()
     }
 
+    /// Whether it asks for this field anywhere.
+    pub fn names(&self, field: Field) -> bool {
+        self.0.as_ref().is_some_and(|n| n.names(field))
+    }
+
     /// Whether the subject passes.
     pub fn matches(&self, subject: &dyn Subject) -> bool {
         self.0.as_ref().is_none_or(|n| n.matches(subject))
@@ -202,6 +207,17 @@ impl Node {
             Node::Text { field, value } => {
                 s.texts(*field).iter().any(|has| text_matches(*field, has, value))
             }
+        }
+    }
+}
+
+impl Node {
+    fn names(&self, field: Field) -> bool {
+        match self {
+            Node::All(list) | Node::Any(list) => list.iter().any(|n| n.names(field)),
+            Node::Not(n) => n.names(field),
+            Node::Word(_) => false,
+            Node::Text { field: f, .. } | Node::Number { field: f, .. } => *f == field,
         }
     }
 }

@@ -62,6 +62,8 @@ pub enum Overlay {
         views: Vec<tree::View>,
         at: usize,
     },
+    /// Every frame and event.
+    Timeline,
     /// What this run sent.
     Log {
         scroll: usize,
@@ -134,6 +136,8 @@ pub struct Start {
     pub endpoint: Option<Reach>,
     pub demo: Option<DemoInfo>,
     pub read_only: bool,
+    /// The agent's own session is attached as a recording: its file.
+    pub recording: Option<String>,
     /// Where the server's stderr is read from, when that was said (`--stderr-file`).
     pub stderr_file: Option<String>,
     /// The server's look-up tool.
@@ -185,6 +189,7 @@ pub struct App {
     pub sent: Vec<Sent>,
     /// The server's open questions, oldest first.
     pub questions: Vec<Form>,
+    pub timeline: super::timeline::Timeline,
     /// Lines of `--stderr-file`, oldest first, and how many came before them.
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
@@ -242,6 +247,7 @@ impl App {
             suspending: false,
             sent: Vec::new(),
             questions: Vec::new(),
+            timeline: super::timeline::Timeline::default(),
             stderr_file: Arc::default(),
             hits: Vec::new(),
             seq: 0,
@@ -255,6 +261,8 @@ impl App {
             None => Context::of(self.pane).unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
             Some(Overlay::GoTo(_)) => Context::GoTo,
+            Some(Overlay::Timeline) if self.timeline.typing => Context::Search,
+            Some(Overlay::Timeline) => Context::Timeline,
             Some(Overlay::Help(r)) if r.typing => Context::Search,
             Some(Overlay::Json { views, at }) => match views.get(*at) {
                 Some(v) if v.typing => Context::Search,
@@ -316,6 +324,9 @@ impl App {
 
     /// Whether `action` does something now. The footer shows what does.
     pub fn can(&self, action: Action) -> bool {
+        if matches!(self.overlay, Some(Overlay::Timeline)) {
+            return self.can_in_timeline(action);
+        }
         let selected = self.requests.selected.is_some();
         match action {
             Action::Find => {
@@ -355,6 +366,7 @@ impl App {
             Action::Cancel | Action::StopWaiting => self.pending_call().is_some(),
             Action::Filter => self.start.ledger || !self.requests.is_empty(),
             Action::Verify => self.start.ledger,
+            Action::TimeLine => self.start.recording.is_some() || self.start.endpoint.is_some(),
             Action::Reconnect => match self.link() {
                 Some(LinkState::Ready | LinkState::Connecting) => false,
                 Some(_) => true,
@@ -375,6 +387,16 @@ impl App {
             },
             Action::Agree => self.question() == Some(Question::Ask),
             Action::EditArgs => self.question().is_some() || self.context() == Context::Arguments,
+            _ => true,
+        }
+    }
+
+    fn can_in_timeline(&self, action: Action) -> bool {
+        let row = self.timeline.row();
+        match action {
+            Action::Source => self.start.recording.is_some() && self.start.endpoint.is_some(),
+            Action::Details => row.is_some_and(|r| r.request_id.is_some()),
+            Action::Copy => row.is_some(),
             _ => true,
         }
     }
@@ -418,16 +440,18 @@ impl App {
             (None, _) => {
                 let id = self.requests.selected.as_deref()?;
                 let wire = self.wire.as_deref()?;
-                wire.pending().filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
+                let own = wire.pending().filter(|c| !c.is_agents());
+                own.filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
             }
         };
-        self.wire.as_ref()?.pending().find(|c| c.id == id)
+        // The agent's calls are not ours to give up.
+        self.wire.as_ref()?.pending().find(|c| c.id == id && !c.is_agents())
     }
 
     /// What goes on at the server when redial quits now: calls in flight, in words.
     pub fn in_flight(&self) -> Vec<String> {
         let pending: Vec<&super::wire::CallView> =
-            self.wire.iter().flat_map(|w| w.pending()).collect();
+            self.wire.iter().flat_map(|w| w.pending()).filter(|c| !c.is_agents()).collect();
         // Agreed to a moment ago: the wire doesn't show it yet.
         let under_way = self.sent.iter().filter(|s| {
             let id = Some(s.request_id.as_str());
@@ -457,6 +481,7 @@ impl App {
         };
         let open = wire.calls.iter().filter(|c| {
             c.outcome == Some(Outcome::Unknown)
+                && !c.is_agents()
                 && alive(c.generation)
                 && !c.request_id.as_deref().is_some_and(|id| done(id, c.id))
         });

@@ -595,6 +595,7 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (_, A::PrevPane) => a.pane == Pane::Verify,
         (_, A::Filter) => matches!(a.overlay, Some(Overlay::Filter)),
         (_, A::Verify) => pressed == [Effect::Verify { on: true }],
+        (_, A::TimeLine) => matches!(a.overlay, Some(Overlay::Timeline)),
         (_, A::GoTo) => matches!(a.overlay, Some(Overlay::GoTo(_))),
         (_, A::Cancel) => matches!(a.overlay, Some(Overlay::Cancel(_))),
         (_, A::StopWaiting) => matches!(pressed, [Effect::GiveUp { tell: false, .. }]),

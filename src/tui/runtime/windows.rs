@@ -245,7 +245,14 @@ mod tests {
         .unwrap();
         let inspector = Inspector::new(Some(Ledger::open(&path)), None, Rules::default());
         let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
-        Hands { inspector, news: mpsc::channel(8).0, judging, flags: Arc::default(), how_to: None }
+        Hands {
+            inspector,
+            news: mpsc::channel(8).0,
+            judging,
+            flags: Arc::default(),
+            wires: Arc::default(),
+            how_to: None,
+        }
     }
 
     async fn read(hands: &Hands, anchor: Anchor, filter: &str) -> Window {

@@ -3,6 +3,8 @@
 
 use super::cells::{self, Cells, age};
 use super::{Ui, calls};
+use crate::journal::bounded::IDLE;
+use crate::journal::generation::generation_name;
 use crate::judge::{HashCheck, State, Strength};
 use crate::text;
 use crate::time::Time;
@@ -285,7 +287,7 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
         life.push(moment(
             c.sent_at,
             "wire",
-            format!("{} sent on generation {}", c.tool, c.generation),
+            format!("{} sent on {}", c.tool, generation_name(c.generation)),
             t.text.style(),
         ));
         let head = format!("{} {}", calls::glyph(c.outcome), calls::word(c));
@@ -320,7 +322,7 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
             life.push(moment(
                 g.opened_at,
                 "wire",
-                format!("generation {} began{pid}", g.n),
+                format!("{} began{pid}", generation_name(g.n)),
                 t.dim.style(),
             ));
         }
@@ -328,7 +330,12 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
             life.push(moment(
                 e.at,
                 "exit",
-                format!("generation {} ended: {}", g.n, e.words()),
+                format!(
+                    "{} ended: {}, {}",
+                    generation_name(g.n),
+                    e.words(),
+                    g.death.as_deref().unwrap_or(IDLE)
+                ),
                 t.error.style(),
             ));
         }

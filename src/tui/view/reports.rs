@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 /// The keys, from the action table: those of where help was asked for first. With a search only the lines that hold it.
 pub fn help(ui: &mut Ui, reading: &Reading, area: Rect, frame: &mut Frame) {
     let (t, app) = (ui.theme, ui.app);
-    let mut body = Body::new(inner_width(area, 92));
+    let mut body = Body::new(inner_width(area, 100));
     let query = reading.query.to_lowercase();
     if reading.typing || !query.is_empty() {
         let mut row = Cells::new(body.width);
