@@ -160,9 +160,8 @@ impl Inspector {
             }
             scan.absorb(found);
         }
-        match scan.by_status.get(DONE) {
-            Some(n @ 1..) => *states.entry(State::Done).or_default() += n,
-            _ => {}
+        if let Some(n @ 1..) = scan.by_status.get(DONE) {
+            *states.entry(State::Done).or_default() += n;
         }
         Ok(states)
     }

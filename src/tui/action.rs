@@ -268,7 +268,7 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::GoTo, false, "go to", &["o"], "go to a request_id that is typed, in the list or not"),
         entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
         entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
-        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event in its order, of a recording or of this session"),
+        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event, of a recording or this session"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
