@@ -15,11 +15,13 @@ pub mod fold;
 pub mod handle;
 mod http;
 pub mod infer;
+pub mod items;
 pub mod join;
 mod judge;
 pub mod lean;
 mod lost;
 pub mod names;
+pub mod page;
 pub mod read;
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Serve a recording, so that a client can be tested against it
     Mock(MockArgs),
+    /// Check a trace's state handles: made, used, lost, rebound; what hides in the session
+    Audit(super::audit::args::AuditArgs),
 }
 
 /// Where the server is.

@@ -3,6 +3,7 @@
 
 pub mod args;
 mod attach;
+mod audit;
 mod batch;
 mod call;
 mod configured;
@@ -106,5 +107,6 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         Some(Command::Show(a)) => show::run(a).await,
         Some(Command::Replay(a)) => replay::run(a, config).await,
         Some(Command::Mock(a)) => mock::run(a).await,
+        Some(Command::Audit(a)) => audit::run(a, config).await,
     }
 }
