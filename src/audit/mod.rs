@@ -12,6 +12,7 @@ pub mod contract;
 pub mod fact;
 pub mod finding;
 pub mod fold;
+pub mod fresh;
 pub mod handle;
 mod http;
 pub mod infer;

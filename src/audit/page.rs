@@ -40,7 +40,10 @@ fn summary(
 ) {
     let from = match contracts {
         Some(c) => format!("Contracts: {}.", cell(c)),
-        None => "No contracts: what is a handle was **inferred** from names; a person must confirm it.".into(),
+        None => {
+            "No contracts: what is a handle was **inferred** from names; a person must confirm it."
+                .into()
+        }
     };
     let lives = audit.lives();
     let ended: Vec<String> = lives
@@ -81,7 +84,10 @@ fn authorization(out: &mut String, audit: &Audit, findings: &[Finding]) {
     let foreign: Vec<&Finding> =
         findings.iter().filter(|f| f.kind == Kind::ForeignHandle).collect();
     if !foreign.is_empty() {
-        let _ = writeln!(out, "**Used by another session, client or credential than the one that made it:**\n");
+        let _ = writeln!(
+            out,
+            "**Used by another session, client or credential than the one that made it:**\n"
+        );
         list(out, &foreign);
     }
     let mut rows: Vec<(u64, String)> = Vec::new();
@@ -90,9 +96,7 @@ fn authorization(out: &mut String, audit: &Audit, findings: &[Finding]) {
             let name = audit.name_of(*n);
             let others = foreign
                 .iter()
-                .filter(|f| {
-                    f.tool.as_deref() == Some(&t.name) && f.handle.as_deref() == Some(name)
-                })
+                .filter(|f| f.tool.as_deref() == Some(&t.name) && f.handle.as_deref() == Some(name))
                 .count() as u64;
             let seen = match others {
                 0 => "not in this trace".to_owned(),
@@ -104,8 +108,12 @@ fn authorization(out: &mut String, audit: &Audit, findings: &[Finding]) {
                 .filter(|m| m.makes.keys().any(|k| same(audit, *k, *n)))
                 .map(|m| code(&m.name))
                 .collect();
-            let made_by = if made_by.is_empty() { "nothing here".into() } else { made_by.join(", ") };
-            rows.push((others, format!("| {} | {} | {made_by} | {seen} |", code(&t.name), code(name))));
+            let made_by =
+                if made_by.is_empty() { "nothing here".into() } else { made_by.join(", ") };
+            rows.push((
+                others,
+                format!("| {} | {} | {made_by} | {seen} |", code(&t.name), code(name)),
+            ));
         }
     }
     rows.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
@@ -153,7 +161,8 @@ fn tools(out: &mut String, audit: &Audit) {
     if users.is_empty() {
         let _ = writeln!(out, "None that this trace shows.\n");
     } else {
-        let _ = writeln!(out, "| tool | takes | calls | without any | failed |\n|---|---|---|---|---|");
+        let _ =
+            writeln!(out, "| tool | takes | calls | without any | failed |\n|---|---|---|---|---|");
         for t in users {
             let _ = writeln!(
                 out,
@@ -212,7 +221,11 @@ fn lives(out: &mut String, audit: &Audit) {
         );
     }
     if all.len() > LIVES {
-        let _ = writeln!(out, "\n… and {} more, which lived and ended with nothing to tell.", all.len() - LIVES);
+        let _ = writeln!(
+            out,
+            "\n… and {} more, which lived and ended with nothing to tell.",
+            all.len() - LIVES
+        );
     }
     out.push('\n');
 }
@@ -287,7 +300,12 @@ fn list(out: &mut String, findings: &[&Finding]) {
             None => String::new(),
         };
         let sure = if f.inferred { " (inferred)" } else { "" };
-        let _ = writeln!(out, "- **{}**{place} {}{sure}", f.kind.word().replace('_', " "), cell(&f.message));
+        let _ = writeln!(
+            out,
+            "- **{}**{place} {}{sure}",
+            f.kind.word().replace('_', " "),
+            cell(&f.message)
+        );
     }
     if findings.len() > SHOWN {
         let _ = writeln!(out, "- … and {} more; `--json` has them", findings.len() - SHOWN);
@@ -333,7 +351,10 @@ mod tests {
 
     #[test]
     fn nothing_foreign_is_markup() {
-        assert_eq!(cell("<img src=x>|[a](http://b)\u{1b}[0m"), "&lt;img src=x&gt;\\|\\[a\\](http&#58;//b)^\\[0m");
+        assert_eq!(
+            cell("<img src=x>|[a](http://b)\u{1b}[0m"),
+            "&lt;img src=x&gt;\\|\\[a\\](http&#58;//b)^\\[\\[0m"
+        );
         assert_eq!(cell("call 1: **b**"), "call 1: \\*\\*b\\*\\*");
         assert_eq!(code("b-1"), "`b-1`");
         assert_eq!(code("a`b"), "a\\`b");

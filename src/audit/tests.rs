@@ -86,3 +86,218 @@ fn fifteen_traces_give_what_they_must_and_nothing_else() {
         }
     }
 }
+
+/// Calls by how they ended: ok, failed or not run, unknown, waiting.
+fn ends(audit: &Audit) -> (u64, u64, u64, u64) {
+    let sum = |f: fn(&fold::Tool) -> u64| audit.tools.iter().map(f).sum();
+    (sum(|t| t.ok), sum(|t| t.failed), sum(|t| t.unknown), audit.unanswered() as u64)
+}
+
+fn session_ends(s: &crate::journal::Session) -> (u64, u64, u64, u64) {
+    use crate::journal::Outcome;
+    let n =
+        |f: fn(Option<Outcome>) -> bool| s.calls.values().filter(|c| f(c.outcome())).count() as u64;
+    (
+        n(|o| o == Some(Outcome::Ok)),
+        n(|o| {
+            matches!(
+                o,
+                Some(Outcome::ToolError | Outcome::RpcError | Outcome::NotSent | Outcome::Refused)
+            )
+        }),
+        n(|o| o == Some(Outcome::Unknown)),
+        n(|o| o.is_none()),
+    )
+}
+
+#[test]
+fn calls_end_as_the_journals_fold_ends_them() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for folder in ["sample-sessions", "tests/fixtures/audit"] {
+        for file in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_none_or(|e| e != "jsonl") {
+                continue;
+            }
+            let audit = bytes_audited(&std::fs::read(&path).unwrap(), Options::default());
+            let recording = crate::recording::Recording::open(&path).unwrap();
+            let mut want = session_ends(&recording.session);
+            if path.ends_with("input-required.jsonl") {
+                // Two rounds are one call for both.
+                assert_eq!(audit.calls, recording.session.calls.len() as u64);
+            }
+            // An earlier call whose id was used again waits for ever there, and here.
+            want.3 = want.3.max(ends(&audit).3);
+            assert_eq!(ends(&audit), want, "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 24, "{seen}");
+}
+
+#[test]
+fn http_exchanges_prove_what_the_journal_says_they_prove() {
+    use crate::journal::event::{Http, Kind as Event, Purpose, Transport};
+    use crate::record::entry::{Entry, What, line};
+    use crate::time::Time;
+    let rpc = |id: &str, body: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},{body}}}"#);
+    let error = |code: i32, m: &str| format!(r#""error":{{"code":{code},"message":"{m}"}}"#);
+    let status = |status: u16| Http::Status {
+        status,
+        content_type: None,
+        session: None,
+        www_authenticate: None,
+        location: None,
+    };
+    let failed = |connected| Http::Failed { why: "reset".into(), connected };
+    let result = r#""result":{"content":[]}"#;
+    type Step = (Option<Http>, Option<String>);
+    let http = |h: Http| (Some(h), None);
+    let said = |t: String| (None, Some(t));
+    let body = |t: &str| http(Http::Body { raw: t.to_owned().into() });
+    let table: Vec<(&str, Vec<Step>)> = vec![
+        ("answered", vec![http(status(200)), said(rpc("1", result)), http(Http::End)]),
+        ("never sent", vec![http(failed(false))]),
+        ("broke before", vec![http(failed(true))]),
+        ("broke after", vec![http(status(200)), http(failed(true))]),
+        ("ended empty", vec![http(status(200)), http(Http::End)]),
+        ("401", vec![http(status(401)), http(Http::End)]),
+        ("429 plain", vec![http(status(429)), body("slow down"), http(Http::End)]),
+        (
+            "lost",
+            vec![
+                http(status(404)),
+                said(rpc("null", &error(-32001, "Session not found"))),
+                http(Http::End),
+            ],
+        ),
+        (
+            "lost, other id",
+            vec![
+                http(status(404)),
+                said(rpc("\"server-error\"", &error(-32600, "Session not found"))),
+                http(Http::End),
+            ],
+        ),
+        (
+            "404 own id",
+            vec![
+                http(status(404)),
+                said(rpc("1", &error(-32601, "Method not found"))),
+                http(Http::End),
+            ],
+        ),
+        ("lost, plain", vec![http(status(404)), body("no session"), http(Http::End)]),
+        (
+            "500 own",
+            vec![http(status(500)), said(rpc("1", &error(-32603, "boom"))), http(Http::End)],
+        ),
+        (
+            "500 other",
+            vec![http(status(500)), said(rpc("null", &error(-32603, "boom"))), http(Http::End)],
+        ),
+        (
+            "502 page",
+            vec![http(status(502)), body("<html><title>Bad gateway</title>"), http(Http::End)],
+        ),
+        (
+            "503 rpc",
+            vec![http(status(503)), said(rpc("1", &error(-32000, "busy"))), http(Http::End)],
+        ),
+        ("400 result", vec![http(status(400)), said(rpc("1", result)), http(Http::End)]),
+        (
+            "400 params",
+            vec![http(status(400)), said(rpc("1", &error(-32602, "bad"))), http(Http::End)],
+        ),
+        (
+            "error, no id",
+            vec![http(status(200)), said(rpc("null", &error(-32000, "x"))), http(Http::End)],
+        ),
+        ("other id", vec![http(status(200)), said(rpc("7", result)), http(Http::End)]),
+        ("near id", vec![http(status(200)), said(rpc("\"1\"", result)), http(Http::End)]),
+        (
+            "null result",
+            vec![http(status(200)), said(rpc("1", r#""result":null"#)), http(Http::End)],
+        ),
+        (
+            "odd isError",
+            vec![
+                http(status(200)),
+                said(rpc("1", r#""result":{"isError":"no"}"#)),
+                http(Http::End),
+            ],
+        ),
+        (
+            "tool error",
+            vec![
+                http(status(200)),
+                said(rpc("1", r#""result":{"isError":true,"content":[]}"#)),
+                http(Http::End),
+            ],
+        ),
+        ("redirect", vec![http(status(307)), http(Http::End)]),
+        (
+            "answer twice",
+            vec![
+                http(status(200)),
+                said(rpc("1", result)),
+                said(rpc("1", result)),
+                http(Http::End),
+            ],
+        ),
+    ];
+    for session in [false, true] {
+        for (name, steps) in &table {
+            let (mut session_fold, mut audit) =
+                (crate::journal::Session::default(), Audit::new(Options::default()));
+            let mut reader = Reader::new(Form::Recording);
+            let mut seq = 0;
+            let mut tell = |kind: Event| {
+                seq += 1;
+                let e = Entry::new(seq, Time(seq as i64), seq, 1, What::Event(kind));
+                session_fold.apply(&e.event().unwrap());
+                reader.line(seq, line(&e).trim_end().as_bytes(), &mut |at, f| audit.apply(at, f));
+            };
+            tell(Event::Opened { transport: Transport::Http { url: "u".into() } });
+            if session {
+                let named = Http::Status {
+                    status: 200,
+                    content_type: None,
+                    session: Some("session-1".into()),
+                    www_authenticate: None,
+                    location: None,
+                };
+                tell(Event::Http { exchange: 1, what: named });
+            }
+            let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}"#;
+            tell(Event::Http {
+                exchange: 2,
+                what: Http::Request { method: "POST".into(), url: "u".into() },
+            });
+            tell(Event::Sent { raw: call.into(), exchange: Some(2), purpose: Purpose::Asked });
+            for (what, text) in steps.clone() {
+                tell(match (what, text) {
+                    (Some(what), _) => Event::Http { exchange: 2, what },
+                    (_, text) => Event::Received { raw: text.unwrap().into(), exchange: Some(2) },
+                });
+            }
+            assert_eq!(ends(&audit), session_ends(&session_fold), "{name}, session {session}");
+        }
+    }
+}
+
+#[test]
+fn forty_thousand_lines_and_nothing_to_say() {
+    use std::fmt::Write;
+    let mut text = String::from(
+        "{\"t\": 1790000000.25, \"dir\": \"proc\", \"event\": \"start\", \"pid\": 101}\n",
+    );
+    for n in 0..20_000 {
+        let t = 1_790_000_001.0 + f64::from(n);
+        writeln!(text, r#"{{"t": {t}, "dir": "out", "msg": {{"jsonrpc": "2.0", "id": {n}, "method": "tools/call", "params": {{"name": "lookup_ticket", "arguments": {{"id": {n}}}}}}}}}"#).unwrap();
+        writeln!(text, r#"{{"t": {t}, "dir": "in", "msg": {{"jsonrpc": "2.0", "id": {n}, "result": {{"content": [{{"type": "text", "text": "ticket {n}"}}], "isError": false}}}}}}"#).unwrap();
+    }
+    let audit = bytes_audited(text.as_bytes(), Options::default());
+    assert_eq!((audit.calls, audit.findings().total()), (20_000, 0));
+}

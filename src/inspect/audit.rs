@@ -153,7 +153,10 @@ impl Trace {
                 .hint("a trace is what `redial record` writes, a list [{tool, arguments, result}], or lines {t, dir, msg}"));
         }
         if self.audit.events == 0 && self.lines.is_empty() && self.read_to == 0 {
-            return Err(Error::ledger(format!("{} is empty: there is nothing to audit", self.path.display())));
+            return Err(Error::ledger(format!(
+                "{} is empty: there is nothing to audit",
+                self.path.display()
+            )));
         }
         Ok(())
     }
@@ -193,10 +196,7 @@ fn failed(path: &Path, e: &std::io::Error) -> Error {
 }
 
 /// Folds a fact in, and keeps the first thing that could not be read.
-fn take<'a>(
-    audit: &'a mut Audit,
-    first: &'a mut Option<String>,
-) -> impl FnMut(At, Fact<'_>) + 'a {
+fn take<'a>(audit: &'a mut Audit, first: &'a mut Option<String>) -> impl FnMut(At, Fact<'_>) + 'a {
     |at, fact| {
         if let Fact::Bad(why) = &fact {
             first.get_or_insert_with(|| format!("line {}: {why}", at.line));
@@ -251,7 +251,9 @@ pub async fn join(audit: &mut Audit, ledger: &Ledger) -> Result<Vec<String>> {
                             None => r.effects_of(id)?.len(),
                         };
                         Ok(Row {
-                            done: row.as_ref().is_some_and(|row| stored(&row.status) == State::Done),
+                            done: row
+                                .as_ref()
+                                .is_some_and(|row| stored(&row.status) == State::Done),
                             status: row.map(|row| row.status),
                             effects: effects as u64,
                         })
@@ -265,7 +267,9 @@ pub async fn join(audit: &mut Audit, ledger: &Ledger) -> Result<Vec<String>> {
     }
     let mut said = Vec::new();
     if requests.is_empty() {
-        said.push("no call of this trace has a request_id: there is nothing to join the ledger to".into());
+        said.push(
+            "no call of this trace has a request_id: there is nothing to join the ledger to".into(),
+        );
     }
     if audit.requests_dropped() > 0 {
         said.push(format!(

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 /// `redial audit`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Contracts are TOML; a name, a JSON Pointer, or a list of them:
+#[command(after_help = "Contracts are TOML; a name, a JSON Pointer, or a list of them:
   [tools.create_basket]
   produces = \"basket_id\"
   pattern = 'basket (\\S+)'          # in plain text; optional = true: it may be missing
@@ -19,8 +18,7 @@ Exit status: 0 nothing found · 1 findings · 2 usage, or a contracts file with 
 --fresh-sessions · 5 its endpoint never became ready · 6 the trace or the ledger can't be read
 
 Example:
-  redial audit latest --contracts contracts.toml --junit > audit.xml"
-)]
+  redial audit latest --contracts contracts.toml --junit > audit.xml")]
 pub struct AuditArgs {
     /// The trace: a recording (`latest` works), a list [{tool, arguments, result}], lines {t, dir, msg}
     #[arg(value_name = "TRACE")]

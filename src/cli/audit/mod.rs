@@ -104,7 +104,13 @@ fn judged(trace: Trace, contracts: Option<PathBuf>, mut warnings: Vec<String>) -
 fn page(a: &Audited) -> String {
     let file = a.trace.path().display().to_string();
     let contracts = a.contracts.as_ref().map(|p| p.display().to_string());
-    crate::audit::page::markdown(&a.trace.audit, &file, contracts.as_deref(), &a.findings, &a.warnings)
+    crate::audit::page::markdown(
+        &a.trace.audit,
+        &file,
+        contracts.as_deref(),
+        &a.findings,
+        &a.warnings,
+    )
 }
 
 /// Writes proposed contracts.

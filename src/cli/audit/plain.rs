@@ -23,11 +23,8 @@ pub fn flows(audit: &Audit) -> (String, String) {
     };
     let tools = || audit.tools.iter();
     let makes = tools()
-        .filter(|t| !t.makes.is_empty())
-        .map(|t| {
-            let lists = if t.reads || t.repeats { " (lists)" } else { "" };
-            format!("{} → {}{lists}", t.name, names(t.makes.keys().collect()))
-        })
+        .filter(|t| !t.makes.is_empty() && !t.reads && !t.repeats)
+        .map(|t| format!("{} → {}", t.name, names(t.makes.keys().collect())))
         .collect();
     let uses = tools()
         .filter(|t| !t.uses.is_empty())
@@ -103,7 +100,9 @@ pub fn print(a: &Audited) {
         0 if a.contracts.is_some() => {
             (Role::Good, "nothing found: every handle came from a call of this trace".to_owned())
         }
-        0 => (Role::Good, "nothing found, as far as names tell which values are handles".to_owned()),
+        0 => {
+            (Role::Good, "nothing found, as far as names tell which values are handles".to_owned())
+        }
         n => (Role::Strong, format!("{}: {}", counted(n, "finding"), kinds.join(" · "))),
     };
     p.line(role, &last);
@@ -137,7 +136,10 @@ pub fn proposed(trace: &Trace, proposals: &[Proposal], file: Option<&Path>) {
     }
     if let Some(file) = file {
         let file = file.display();
-        p.line(Role::Strong, &format!("written to {file}: look it over, then redial audit TRACE --contracts {file}"));
+        p.line(
+            Role::Strong,
+            &format!("written to {file}: look it over, then redial audit TRACE --contracts {file}"),
+        );
     }
     p.print();
 }
