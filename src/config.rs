@@ -77,6 +77,8 @@ pub struct ServerConfig {
     pub progress_extends: bool,
     /// Seconds it may take to become ready.
     pub start_seconds: f64,
+    /// Folders that are told to a server which asks for roots; a relative one is beside the file that names it.
+    pub roots: Vec<String>,
 }
 
 impl ServerConfig {
@@ -135,6 +137,7 @@ impl Default for ServerConfig {
             call_seconds: 60.0,
             progress_extends: false,
             start_seconds: 60.0,
+            roots: Vec::new(),
         }
     }
 }
@@ -175,7 +178,9 @@ impl Config {
         let mut merged = Table::new();
         for path in [user, project].into_iter().flatten() {
             if let Some(text) = read(path)? {
-                merge(&mut merged, parse(&path.display().to_string(), &text)?);
+                let mut table = parse(&path.display().to_string(), &text)?;
+                roots_beside(path, &mut table);
+                merge(&mut merged, table);
             }
         }
         for (name, keys) in ENVIRONMENT {
@@ -210,6 +215,18 @@ fn parse(name: &str, text: &str) -> Result<Table> {
     })?;
     check(name, &table)?;
     Ok(table)
+}
+
+/// What is relative in a file means the file's folder, wherever redial was called.
+fn roots_beside(file: &Path, table: &mut Table) {
+    let roots = table.get_mut("server").and_then(|s| s.get_mut("roots"));
+    for root in roots.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let (Value::String(text), Some(folder)) = (&mut *root, file.parent())
+            && !text.starts_with("file://")
+        {
+            *root = Value::String(folder.join(text).display().to_string());
+        }
+    }
 }
 
 fn line(text: &str, e: &toml::de::Error) -> String {

@@ -1,6 +1,7 @@
 //! `redial attach`, and `redial` at a terminal: the screen on a ledger, an endpoint, both, or the demo.
 
 use super::args::AttachArgs;
+use super::connect::settings;
 use super::open::open_ledger;
 use super::report::Done;
 use crate::client::{Answerer, Client, Settings};
@@ -32,22 +33,18 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let (ask, questions) = tokio::sync::mpsc::unbounded_channel();
     // The screen lives on: it reconnects over HTTP, and a ledger that isn't there yet may come.
     let settings = Settings {
-        era: a.endpoint.era(),
-        start_limit_s: a.endpoint.start_timeout,
-        call_limit_s: a.endpoint.call_limit(config.server.call_limit()),
         reconnect: true,
         respawn: a.respawn,
         listen: true,
         progress_extends: config.server.progress_extends,
         answerer: Answerer::Ask(ask),
-        ..Settings::default()
+        ..settings(&a.endpoint, a.endpoint.call_limit(config.server.call_limit()))?
     };
     let client = endpoint.map(|e| Client::start(e, settings));
     let mut inspector = Inspector::new(ledger, client, rules);
     inspector.look_up = a.lookup;
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
-    inspector.look_up.clone_from(&config.server.lookup);
     inspector.hints = config.hint_overrides();
     let flags = match &a.ledger.ledger {
         Some(file) => vec!["--ledger".to_owned(), file.display().to_string()],

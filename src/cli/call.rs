@@ -2,65 +2,49 @@
 //! ledger, a request_id that the ledger already has makes it a repeat, behind the gate.
 
 use super::args::CallArgs;
-use super::connect::{arguments_object, check_request_id, known_tool, open, settings};
-use super::interrupt::{Interrupt, watched};
-use super::open::{open_ledger, readable};
+use super::connect::{Opened, arguments_object, check_request_id, known_tool, text_of};
+use super::interrupt::watched;
 use super::reissue::{Run, run_prepared};
 use super::report::Done;
-use crate::client::Settings;
-use crate::error::{Exit, Result};
-use crate::inspect::Inspector;
+use crate::error::Result;
 use crate::inspect::reissue::Wish;
 use crate::json::raw;
 use crate::model::arguments::{Candidate, Source};
 
 pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
-    arguments_object(&a.args, "--args")?;
-    let id = raw::get_str(&a.args, "request_id");
-    if let Some(id) = &id {
+    let (args, source) = arguments(&a)?;
+    let request_id = raw::get_str(&args, "request_id");
+    if let Some(id) = &request_id {
         check_request_id(id)?;
     }
-    let endpoint = a.endpoint.required()?;
-    let (ledger, rules) = open_ledger(&a.ledger)?;
-    readable(ledger.as_ref()).await?;
-    let interrupt = Interrupt::listen();
-    let settings = Settings {
-        answerer: a.elicit.answerer(),
-        ..settings(&a.endpoint, a.endpoint.call_limit(a.timeout))
+    let calling = &a.one.calling;
+    let opened = Opened::new(calling, config, |usual| usual).await?;
+    let tool = Some(a.tool.clone());
+    let wish = Wish {
+        request_id,
+        tool: tool.clone(),
+        candidates: vec![Candidate { args, tool, source }],
+        first_delivery: true,
+        limit_s: Some(calling.call_limit_s()),
     };
-    let client = open(endpoint, settings, &interrupt).await?;
-    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
-    inspector.read_only = a.read_only.read_only;
-    inspector.hints = config.hint_overrides();
-    inspector.look_up = a.lookup.clone();
-    watched(&client, &interrupt, &a.lookup, call(&inspector, &a, id, &interrupt)).await
+    let work = async {
+        known_tool(&opened.client.tools().await?, &a.tool)?;
+        run_prepared(&opened.inspector, &wish, &Run::new(&a.one, "redial/call@1", &opened)).await
+    };
+    watched(&opened.client, &opened.interrupt, &calling.lookup, work).await
 }
 
-async fn call(
-    inspector: &Inspector,
-    a: &CallArgs,
-    id: Option<String>,
-    interrupt: &Interrupt,
-) -> Result<Exit> {
-    known_tool(&inspector.client()?.tools().await?, &a.tool)?;
-    let wish = Wish {
-        request_id: id.clone(),
-        tool: Some(a.tool.clone()),
-        candidates: vec![Candidate {
-            args: a.args.clone(),
-            tool: Some(a.tool.clone()),
-            source: Source::Given,
-        }],
-        first_delivery: true,
-        limit_s: Some(a.endpoint.call_limit(a.timeout)),
+/// What was typed, or is in the file.
+fn arguments(a: &CallArgs) -> Result<(String, Source)> {
+    let (args, source, from) = match (&a.args, &a.args_file) {
+        (_, Some(path)) => {
+            let name = path.display().to_string();
+            (text_of(path)?, Source::File(name.clone()), name)
+        }
+        (args, None) => {
+            (args.clone().unwrap_or_else(|| "{}".into()), Source::Given, "--args".into())
+        }
     };
-    let prepared = inspector.prepare(&wish).await?;
-    let run = Run {
-        confirm: a.confirm.as_deref(),
-        json: a.json,
-        schema: "redial/call@1",
-        id: id.as_deref(),
-        interrupt,
-    };
-    run_prepared(inspector, &prepared, &run).await
+    arguments_object(&args, &from)?;
+    Ok((args, source))
 }

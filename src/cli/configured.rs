@@ -63,6 +63,9 @@ fn with_defaults(command: clap::Command, config: &Config) -> clap::Command {
                 sub = sub.mut_arg(id, |a| a.default_value(value));
             }
         }
+        if !s.roots.is_empty() && sub.get_arguments().any(|a| a.get_id() == "root") {
+            sub = sub.mut_arg("root", |a| a.default_values(s.roots.clone()));
+        }
         if read_only && sub.get_arguments().any(|a| a.get_id() == "read_only") {
             sub = sub.mut_arg("read_only", |a| a.default_value("true"));
         }
@@ -93,6 +96,23 @@ mod tests {
         let flag = [&attach[..], &["--stale-seconds", "7"]].concat();
         assert_eq!(rows(&flag, config).0, 7.0);
         with_defaults(Cli::command(), &Config::default()).debug_assert();
+    }
+
+    #[test]
+    fn roots_come_from_the_file_unless_a_flag_names_others() {
+        let mut config = Config::default();
+        config.server.roots = vec!["/a".into(), "/b".into()];
+        let roots = |words: &[&str]| {
+            let all = ["redial", "tools", "--http", "http://x/"].iter().chain(words);
+            match parse(all.map(OsString::from), Ok(config.clone())) {
+                Ok((Cli { command: Some(Command::Tools(a)) }, _)) => a.endpoint.root,
+                _ => panic!("it parses"),
+            }
+        };
+        assert_eq!(
+            (roots(&[]), roots(&["--root", "/c"])),
+            (config.server.roots.clone(), vec!["/c".into()])
+        );
     }
 
     #[test]

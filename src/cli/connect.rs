@@ -1,22 +1,84 @@
 //! Opening an endpoint for a one-shot command, and what to say when that fails.
 
-use super::args::EndpointArgs;
+use super::args::{Calling, EndpointArgs};
 use super::interrupt::Interrupt;
+use super::open::{open_ledger, readable};
 use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
+use crate::config::Config;
 use crate::error::{Error, Exit, Result};
+use crate::inspect::Inspector;
 pub use crate::inspect::tool::known_tool;
 use crate::journal::LinkState;
 use crate::json::raw;
+use std::path::Path;
 
 /// How a one-shot command behaves: it does not connect again, and nobody is there to answer questions.
-pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Settings {
-    Settings {
+///
+/// # Errors
+/// Exit 2 for a root that is no folder.
+pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Result<Settings> {
+    Ok(Settings {
         era: args.era(),
         start_limit_s: args.start_timeout,
         call_limit_s,
+        roots: args.roots()?,
         ..Settings::default()
+    })
+}
+
+/// What a command that makes calls works with.
+pub struct Opened {
+    /// The endpoint, ready.
+    pub client: Client,
+    /// It and the ledger, with what holds for both.
+    pub inspector: Inspector,
+    /// The signals, from before the endpoint was started.
+    pub interrupt: Interrupt,
+}
+
+impl Opened {
+    /// Reads the ledger once, so that one that can't be read ends this before a server is started for it; then
+    /// connects, with `settings` made of the usual ones.
+    ///
+    /// # Errors
+    /// Exit 2 without an endpoint, 6 for the ledger, 5 with the server's last words.
+    pub async fn new(
+        a: &Calling,
+        config: &Config,
+        change: impl FnOnce(Settings) -> Settings,
+    ) -> std::result::Result<Opened, Failure> {
+        let endpoint = a.endpoint.required()?;
+        let (ledger, rules) = open_ledger(&a.ledger)?;
+        readable(ledger.as_ref()).await?;
+        let interrupt = Interrupt::listen();
+        let usual =
+            Settings { answerer: a.elicit.answerer(), ..settings(&a.endpoint, a.call_limit_s())? };
+        let client = open(endpoint, change(usual), &interrupt).await?;
+        let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
+        inspector.read_only = a.read_only.read_only;
+        inspector.look_up.clone_from(&a.lookup);
+        inspector.hints = config.hint_overrides();
+        Ok(Opened { client, inspector, interrupt })
     }
+}
+
+impl Calling {
+    /// Seconds a call may take. To be asked after the endpoint.
+    pub fn call_limit_s(&self) -> f64 {
+        self.endpoint.call_limit(self.timeout)
+    }
+}
+
+/// A file's text; bytes that are no UTF-8 are replaced, since a transcript may hold anything.
+///
+/// # Errors
+/// Exit 2 in the system's words.
+pub fn text_of(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|e| {
+        Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Connects and waits until the server has answered a real request.

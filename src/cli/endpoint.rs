@@ -3,7 +3,7 @@
 
 use super::args::{EndpointArgs, EraArg};
 use super::plain::complain;
-use crate::client::{Endpoint, Era};
+use crate::client::{Endpoint, Era, Root};
 use crate::endpoints::{self, Named, is_header, is_http_url};
 use crate::error::{Error, Result};
 
@@ -69,6 +69,14 @@ impl EndpointArgs {
         flag.or_else(|| self.named.get().and_then(|n| n.call_limit_s)).unwrap_or(CALL_LIMIT_S)
     }
 
+    /// The folders a server may be told, as URIs.
+    ///
+    /// # Errors
+    /// Exit 2 for one that is no folder here.
+    pub fn roots(&self) -> Result<Vec<Root>> {
+        self.root.iter().map(|text| root(text)).collect()
+    }
+
     fn named(&self) -> Result<Option<&Named>> {
         let Some(name) = &self.server else { return Ok(None) };
         if let Some(known) = self.named.get() {
@@ -80,6 +88,21 @@ impl EndpointArgs {
         found.warnings.iter().for_each(|w| complain(w));
         Ok(Some(self.named.get_or_init(|| found)))
     }
+}
+
+/// A folder (or its URI, taken as it is) as the server is told (2025-11-25, client/roots: `file://` only).
+fn root(text: &str) -> Result<Root> {
+    if text.starts_with("file://") {
+        return Ok(Root { uri: text.to_owned(), name: None });
+    }
+    let bad = |why: &str| Error::usage(format!("the root {text:?} {why}; nothing was sent"));
+    let folder = std::fs::canonicalize(text).map_err(|e| bad(&format!("can't be told: {e}")))?;
+    if !folder.is_dir() {
+        return Err(bad("is no folder"));
+    }
+    let uri = reqwest::Url::from_file_path(&folder).map_err(|()| bad("is no absolute path"))?;
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+    Ok(Root { uri: uri.into(), name })
 }
 
 /// A header line as two parts. A malformed one is not repeated in the error: it may hold a secret.
@@ -95,6 +118,22 @@ fn header(text: &str) -> Result<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_root_is_told_as_the_uri_of_a_folder_that_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a b#é");
+        std::fs::create_dir(&folder).unwrap();
+        let got = root(folder.to_str().unwrap()).unwrap();
+        assert!(got.uri.starts_with("file:///") && got.uri.ends_with("/a%20b%23%C3%A9"), "{got:?}");
+        assert_eq!(got.name.as_deref(), Some("a b#é"));
+        assert_eq!(root("file:///srv").unwrap().uri, "file:///srv");
+        let file = dir.path().join("f");
+        std::fs::write(&file, "").unwrap();
+        for bad in [file.to_str().unwrap(), "/nowhere/at/all"] {
+            assert!(root(bad).unwrap_err().what.contains("nothing was sent"), "{bad}");
+        }
+    }
 
     #[test]
     fn headers_are_checked_before_anything_is_sent() {

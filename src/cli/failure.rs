@@ -21,7 +21,7 @@ enum About {
     Verify,
     Find { id: String },
     Tools,
-    Call { tool: String, args: String },
+    Call { tool: String, args: Option<String> },
     Reissue { id: String, tool: Option<String>, args: Option<String> },
     Batch,
     Other,
@@ -47,10 +47,13 @@ impl Asked {
             Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),
             Some(Command::Tools(a)) => ("tools", a.json, About::Tools),
             Some(Command::Call(a)) => {
-                ("call", a.json, About::Call { tool: a.tool.clone(), args: a.args.clone() })
+                // Those of a file may be what can't be read.
+                let none = || a.args_file.is_none().then(|| "{}".to_owned());
+                let args = a.args.clone().or_else(none);
+                ("call", a.one.json, About::Call { tool: a.tool.clone(), args })
             }
             Some(Command::Batch(a)) => ("batch", a.json, About::Batch),
-            Some(Command::Reissue(a)) => ("reissue", a.json, reissue(a)),
+            Some(Command::Reissue(a)) => ("reissue", a.one.json, reissue(a)),
         };
         Asked { name, json, about }
     }
@@ -96,9 +99,10 @@ impl Asked {
                 ..Find::default()
             }),
             About::Tools => document(&Tools { schema, error: words, witness, ..Tools::default() }),
-            About::Call { tool, args } => {
-                document(&Call { schema, call: CallJson::failed(tool, Some(args), error, witness) })
-            }
+            About::Call { tool, args } => document(&Call {
+                schema,
+                call: CallJson::failed(tool, args.as_deref(), error, witness),
+            }),
             About::Reissue { id, tool, args } => {
                 let tool = tool.as_deref().unwrap_or_default();
                 let call = CallJson::failed(tool, args.as_deref(), error, witness);

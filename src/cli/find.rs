@@ -72,7 +72,7 @@ pub async fn run(a: FindArgs) -> Done {
         return Ok(report(&a, &request, &asked));
     };
     let interrupt = Interrupt::listen();
-    match open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None)), &interrupt).await {
+    match open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None))?, &interrupt).await {
         Ok(client) => {
             inspector.client = Some(client.clone());
             watched(&client, &interrupt, &a.lookup, look(&inspector, &a, &client)).await

@@ -50,7 +50,7 @@ pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
         // An Enter that was pressed before the question is there is no answer to it.
         tcflush(std::io::stdin(), QueueSelector::IFlush).ok();
     }
-    show(p, run);
+    show(p);
     let said = tokio::task::spawn_blocking(answer);
     let said = tokio::select! {
         said = said => said.unwrap_or_default(),
@@ -74,10 +74,10 @@ pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
 }
 
 /// The dialog, on stderr: what is known, the exact call, why it asks, and the question.
-fn show(p: &Prepared, run: &Run<'_>) {
+fn show(p: &Prepared) {
     let d = &p.decision;
     let mut text = Plain::stderr();
-    before(&mut text, p, run.id);
+    before(&mut text, p, p.wish.request_id.as_deref());
     for (i, reason) in d.reasons.iter().enumerate() {
         text.field(if i == 0 { "why it asks" } else { "" }, Role::Warn, reason);
     }

@@ -1,15 +1,13 @@
 //! `redial reissue`: the same request again, with the same request_id, behind the gate.
 
-use super::args::ReissueArgs;
-use super::connect::{arguments_object, check_request_id, known_tool, open, settings};
+use super::args::{OneCall, ReissueArgs};
+use super::connect::{Opened, arguments_object, check_request_id, known_tool, text_of};
 use super::find;
 use super::gate::{Answer, ask};
 use super::interrupt::{Interrupt, watched};
 use super::json::document;
-use super::open::{open_ledger, readable};
 use super::plain::{Plain, Role, complain, print_raw};
 use super::report::{CallJson, Done, Witness, clip, exit_of};
-use crate::client::Settings;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Released, Wish};
@@ -19,7 +17,6 @@ use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
 use crate::recording::Recording;
 use serde::Serialize;
-use std::path::Path;
 
 /// What a repeat adds to a call's report. `redial call` with a ledger reports it too.
 #[derive(Serialize)]
@@ -61,47 +58,22 @@ struct Doc {
 pub async fn run(a: ReissueArgs, config: &crate::config::Config) -> Done {
     check_request_id(&a.request_id)?;
     let candidates = candidates(&a)?;
-    let endpoint = a.endpoint.required()?;
-    let (ledger, rules) = open_ledger(&a.ledger)?;
-    readable(ledger.as_ref()).await?;
-    let interrupt = Interrupt::listen();
-    let settings = Settings {
-        answerer: a.elicit.answerer(),
-        ..settings(&a.endpoint, a.endpoint.call_limit(a.timeout))
-    };
-    let client = open(endpoint, settings, &interrupt).await?;
-    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
-    inspector.look_up = a.lookup.clone();
-    inspector.read_only = a.read_only.read_only;
-    inspector.hints = config.hint_overrides();
-    watched(&client, &interrupt, &a.lookup, reissue(&inspector, &a, candidates, &interrupt)).await
-}
-
-async fn reissue(
-    inspector: &Inspector,
-    a: &ReissueArgs,
-    candidates: Vec<Candidate>,
-    interrupt: &Interrupt,
-) -> Result<Exit> {
-    if let Some(name) = &a.tool {
-        known_tool(&inspector.client()?.tools().await?, name)?;
-    }
+    let calling = &a.one.calling;
+    let opened = Opened::new(calling, config, |usual| usual).await?;
     let wish = Wish {
         request_id: Some(a.request_id.clone()),
         tool: a.tool.clone(),
         candidates,
         first_delivery: false,
-        limit_s: Some(a.endpoint.call_limit(a.timeout)),
+        limit_s: Some(calling.call_limit_s()),
     };
-    let prepared = inspector.prepare(&wish).await?;
-    let run = Run {
-        confirm: a.confirm.as_deref(),
-        json: a.json,
-        schema: "redial/reissue@1",
-        id: Some(&a.request_id),
-        interrupt,
+    let work = async {
+        if let Some(name) = &a.tool {
+            known_tool(&opened.client.tools().await?, name)?;
+        }
+        run_prepared(&opened.inspector, &wish, &Run::new(&a.one, "redial/reissue@1", &opened)).await
     };
-    run_prepared(inspector, &prepared, &run).await
+    watched(&opened.client, &opened.interrupt, &calling.lookup, work).await
 }
 
 /// How a prepared call is to be released and reported.
@@ -112,27 +84,31 @@ pub struct Run<'a> {
     pub json: bool,
     /// The document's schema.
     pub schema: &'static str,
-    /// The request, where the call has one.
-    pub id: Option<&'a str>,
     /// The signals.
     pub interrupt: &'a Interrupt,
 }
 
-/// Asks what the gate asks, sends, and reports before and after. `call` with a ledger ends here too.
-pub async fn run_prepared(
-    inspector: &Inspector,
-    prepared: &Prepared,
-    run: &Run<'_>,
-) -> Result<Exit> {
+impl<'a> Run<'a> {
+    /// As the command line says.
+    pub fn new(one: &'a OneCall, schema: &'static str, opened: &'a Opened) -> Run<'a> {
+        let (confirm, json) = (one.confirm.as_deref(), one.json);
+        Run { confirm, json, schema, interrupt: &opened.interrupt }
+    }
+}
+
+/// Looks, asks what the gate asks, sends, and reports before and after. `call` with a ledger ends here too.
+pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> Result<Exit> {
+    let prepared = &inspector.prepare(wish).await?;
     let client = inspector.client()?;
     let schema = run.schema;
+    let id = wish.request_id.as_deref();
     let confirmed = match ask(prepared, run).await {
         Answer::Send(confirmed) => confirmed,
         Answer::Stop(error) => {
             if run.json {
                 let witness = Witness::of(client, None);
                 let call = CallJson::failed(&prepared.tool, Some(&prepared.args), &error, witness);
-                let repeat = repeat(prepared, None, run.id);
+                let repeat = repeat(prepared, None, id);
                 print_raw(&document(&Doc { schema, call, repeat }));
             } else {
                 // Whoever decides on a confirmation has to see what it would be for.
@@ -154,7 +130,7 @@ pub async fn run_prepared(
         complain(&format!("interrupted ({name}); what became of the call:"));
     }
     if run.json {
-        let repeat = repeat(prepared, Some(&released), run.id);
+        let repeat = repeat(prepared, Some(&released), id);
         print_raw(&document(&Doc { schema, call, repeat }));
     } else {
         let mut p = Plain::stdout();
@@ -306,11 +282,11 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     }
     if let Some(path) = &a.args_file {
         let name = path.display().to_string();
-        return given(read(path)?, Source::File(name.clone()), &name);
+        return given(text_of(path)?, Source::File(name.clone()), &name);
     }
     if let Some(named) = &a.recording {
         let r = Recording::open(named)?;
-        let found = r.candidates(&a.request_id, &a.lookup);
+        let found = r.candidates(&a.request_id, &a.one.calling.lookup);
         if found.is_empty() {
             return Err(Error::usage(format!(
                 "no call with request_id {} is in the recording {}; nothing was sent",
@@ -324,7 +300,7 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for path in &a.args_from {
         let name = path.display().to_string();
-        found.extend(from_text(&read(path)?, &name, &a.request_id, &a.lookup));
+        found.extend(from_text(&text_of(path)?, &name, &a.request_id, &a.one.calling.lookup));
     }
     if found.is_empty() && !a.args_from.is_empty() {
         let names: Vec<String> = a.args_from.iter().map(|p| p.display().to_string()).collect();
@@ -336,12 +312,4 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
         .hint("any JSON, JSON Lines or transcript will do, if the call's arguments are in it"));
     }
     Ok(found)
-}
-
-/// A file's text; bytes that are no UTF-8 are replaced, since a transcript may hold anything.
-fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|e| {
-        Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
-    })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -52,7 +52,7 @@ pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     let endpoint = a.endpoint.required()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let interrupt = Interrupt::listen();
-    let client = open(endpoint, settings(&a.endpoint, a.timeout), &interrupt).await?;
+    let client = open(endpoint, settings(&a.endpoint, a.timeout)?, &interrupt).await?;
     let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
     inspector.read_only = a.read_only.read_only;
     inspector.look_up.clone_from(&config.server.lookup);

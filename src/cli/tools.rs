@@ -45,7 +45,7 @@ pub async fn run(a: ToolsArgs) -> Done {
     let endpoint = a.endpoint.required()?;
     let interrupt = Interrupt::listen();
     let client =
-        open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None)), &interrupt).await?;
+        open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None))?, &interrupt).await?;
     let work = async {
         client.tools().await?;
         if a.json {

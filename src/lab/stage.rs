@@ -7,6 +7,7 @@ use crate::client::{Endpoint, Era};
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use std::path::PathBuf;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// How the server is to behave.
@@ -128,5 +129,19 @@ impl Stage {
     /// Where a file of this stage lies.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Waits until the work has begun: a claim in the ledger, a line among the charges.
+    pub(super) async fn wait_for_work(&self, request_id: &str) {
+        for _ in 0..2000 {
+            let begun = match self.is_charge {
+                true => self.effects.total().await.unwrap_or(0) > 0,
+                false => self.effects.stored(request_id).await.is_some(),
+            };
+            if begun {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }

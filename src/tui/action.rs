@@ -41,6 +41,9 @@ pub enum Action {
     Themes,
     Mouse,
     Suspend,
+    // A call that waits.
+    Cancel,
+    StopWaiting,
     // Words to take along.
     Copy,
     Log,
@@ -77,6 +80,8 @@ pub enum Context {
     Detail,
     /// In the pane of calls.
     Calls,
+    /// In the pane of verify.
+    Verify,
     /// Typing a filter.
     Filter,
     /// The re-issue dialog, its question.
@@ -93,6 +98,8 @@ pub enum Context {
     Pick,
     /// Help, reports: things to read.
     Reading,
+    /// The question before a call is cancelled.
+    Cancel,
     /// The question before quitting.
     Quit,
 }
@@ -105,6 +112,7 @@ impl Context {
             Context::Requests => "in requests",
             Context::Detail => "in detail",
             Context::Calls => "in calls",
+            Context::Verify => "in verify",
             Context::Filter => "while typing a filter",
             Context::Reissue => "in the re-issue dialog",
             Context::Arguments => "in its arguments",
@@ -113,6 +121,7 @@ impl Context {
             Context::Search => "while typing a search",
             Context::Pick => "in a list to choose from",
             Context::Reading => "in help and reports",
+            Context::Cancel => "when asked about cancelling a call",
             Context::Quit => "when asked about quitting",
         }
     }
@@ -124,6 +133,7 @@ impl Context {
             Context::Requests => "requests",
             Context::Detail => "detail",
             Context::Calls => "calls",
+            Context::Verify => "verify",
             Context::Filter => "filter",
             Context::Reissue => "reissue",
             Context::Arguments => "arguments",
@@ -132,16 +142,18 @@ impl Context {
             Context::Search => "search",
             Context::Pick => "pick",
             Context::Reading => "reading",
+            Context::Cancel => "cancel",
             Context::Quit => "quit",
         }
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Context; 13] = [
+    pub const ALL: [Context; 15] = [
         Context::Main,
         Context::Requests,
         Context::Detail,
         Context::Calls,
+        Context::Verify,
         Context::Filter,
         Context::Reissue,
         Context::Arguments,
@@ -150,6 +162,7 @@ impl Context {
         Context::Search,
         Context::Pick,
         Context::Reading,
+        Context::Cancel,
         Context::Quit,
     ];
 
@@ -159,6 +172,7 @@ impl Context {
             Pane::Requests => Some(Context::Requests),
             Pane::Detail => Some(Context::Detail),
             Pane::Calls => Some(Context::Calls),
+            Pane::Verify => Some(Context::Verify),
             Pane::Stderr => None,
         }
     }
@@ -166,9 +180,16 @@ impl Context {
     /// Where a key is looked for that isn't bound here.
     pub fn parent(self) -> Option<Context> {
         match self {
-            Context::Requests | Context::Detail | Context::Calls => Some(Context::Main),
+            Context::Requests | Context::Detail | Context::Calls | Context::Verify => {
+                Some(Context::Main)
+            }
             _ => None,
         }
+    }
+
+    /// Of the screen itself: anywhere on it, or in a pane.
+    pub fn is_screen(self) -> bool {
+        self == Context::Main || self.parent().is_some()
     }
 }
 
@@ -198,7 +219,9 @@ impl Entry {
 #[rustfmt::skip]
 pub static TABLE: &[Entry] = {
     use Action as A;
-    use Context::{Arguments, Calls, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search};
+    use Context::{
+        Arguments, Calls, Cancel, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Verify,
+    };
     const fn entry(
         context: Context, action: Action, footer: bool, name: &'static str,
         keys: &'static [&'static str], doc: &'static str,
@@ -208,6 +231,8 @@ pub static TABLE: &[Entry] = {
     &[
         entry(Main, A::Answer, true, "answer", &["a"], "answer the server's question"),
         entry(Main, A::Reconnect, true, "reconnect", &["R"], "connect again now; starts a dead server process anew"),
+        entry(Main, A::Cancel, true, "cancel call", &["x"], "cancel the waiting call: its outcome stays unknown; asks first"),
+        entry(Main, A::StopWaiting, true, "stop waiting", &["w"], "stop waiting for the call, but keep listening for its answer"),
         entry(Detail, A::Next, true, "next step", &["enter"], "do the next step that detail names"),
         entry(Detail, A::Json, true, "JSON", &["J"], "open the result, the server's word or an answer as a tree"),
         entry(Main, A::Find, true, "find", &["f"], "look the selected request up at the server (changes nothing)"),
@@ -219,7 +244,8 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::NextPane, true, "pane", &["tab"], "go to the next pane"),
         entry(Main, A::PrevPane, false, "pane back", &["shift-tab"], "go to the pane before"),
         entry(Main, A::Filter, true, "filter", &["/"], "show only requests that hold a text"),
-        entry(Main, A::Verify, true, "verify", &["v"], "count requests and effects, check that each happened once"),
+        entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
+        entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
@@ -235,8 +261,8 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::Zoom, false, "zoom", &["z"], "show this pane alone; again shows all"),
         entry(Main, A::Taller, false, "taller", &["+"], "move the border under the pane down"),
         entry(Main, A::Shorter, false, "shorter", &["-"], "move the border under the pane up"),
-        entry(Main, A::Wider, false, "wider", &[">"], "move the border between detail and calls right"),
-        entry(Main, A::Narrower, false, "narrower", &["<"], "move the border between detail and calls left"),
+        entry(Main, A::Wider, false, "wider", &[">"], "move the border beside the pane right"),
+        entry(Main, A::Narrower, false, "narrower", &["<"], "move the border beside the pane left"),
         entry(Main, A::Even, false, "even", &["="], "give the panes their own sizes again"),
         entry(Main, A::Log, false, "sent", &["L"], "everything this run sent, when, and what came of it"),
         entry(Main, A::Themes, false, "theme", &["t"], "choose a theme"),
@@ -300,6 +326,10 @@ pub static TABLE: &[Entry] = {
         entry(Reading, A::Bottom, false, "bottom", &["end", "G"], "go to the last line"),
         entry(Reading, A::Close, true, "close", &["esc", "q", "?", "enter"], "close"),
         entry(Reading, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Cancel, A::Cancel, true, "cancel it", &["y"], "tell the server that the call is no longer wanted"),
+        entry(Cancel, A::StopWaiting, true, "stop waiting", &["w"], "stop waiting instead, and keep listening"),
+        entry(Cancel, A::Close, true, "leave it", &["esc", "n", "q", "enter"], "go on waiting"),
+        entry(Cancel, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Quit, A::QuitNow, true, "quit now", &["y", "ctrl-c"], "quit all the same"),
         entry(Quit, A::Close, true, "stay", &["esc", "n", "q", "enter"], "stay here"),
     ]
@@ -315,8 +345,8 @@ pub fn footer(app: &App) -> Vec<&'static Entry> {
 /// The README's table of keys: what can be done on the screen itself, with its default keys.
 pub fn markdown() -> String {
     let mut out = String::from("| key | where | what it does |\n|---|---|---|\n");
-    let screen = [Context::Main, Context::Requests, Context::Detail, Context::Calls, Context::Json];
-    for e in screen.iter().flat_map(|c| TABLE.iter().filter(move |e| e.context == *c)) {
+    let screen = Context::ALL.into_iter().filter(|c| c.is_screen() || *c == Context::Json);
+    for e in screen.flat_map(|c| TABLE.iter().filter(move |e| e.context == c)) {
         let keys: Vec<String> = e.keys.iter().map(|k| format!("`{k}`")).collect();
         let place = if e.context == Context::Main { "anywhere" } else { e.context.title() };
         out += &format!("| {} | {place} | {} |\n", keys.join(" "), e.doc);

@@ -2,7 +2,7 @@
 //! Changed only by `update`; never does IO, never asks a clock.
 
 use super::action::{Action, Context};
-use super::data::{Counts, DemoInfo, Detail, Paired, Question, Verified};
+use super::data::{Counts, DemoInfo, Detail, Paired, Question};
 use super::dialog::{Dialog, Stage};
 use super::form::Form;
 use super::keymap::Keymap;
@@ -11,6 +11,7 @@ use super::list::Requests;
 use super::pick::Pick;
 use super::theme::Themes;
 use super::tree;
+use super::watch::Watch;
 use super::wire::{Reach, WireView};
 use crate::config::Bell;
 use crate::journal::{CallId, LinkState};
@@ -27,11 +28,13 @@ pub enum Pane {
     Detail,
     Calls,
     Stderr,
+    Verify,
 }
 
 impl Pane {
     /// In the order of the Tab key.
-    pub const ALL: [Pane; 4] = [Pane::Requests, Pane::Detail, Pane::Calls, Pane::Stderr];
+    pub const ALL: [Pane; 5] =
+        [Pane::Requests, Pane::Detail, Pane::Calls, Pane::Stderr, Pane::Verify];
     /// Its title.
     pub fn title(self) -> &'static str {
         match self {
@@ -39,6 +42,7 @@ impl Pane {
             Pane::Detail => "detail",
             Pane::Calls => "calls",
             Pane::Stderr => "stderr",
+            Pane::Verify => "verify",
         }
     }
 }
@@ -50,11 +54,6 @@ pub enum Overlay {
     Filter,
     /// The keys.
     Help(Reading),
-    /// The outcome of `verify`; `None` while it runs.
-    Verify {
-        report: Option<Result<Box<Verified>, String>>,
-        scroll: usize,
-    },
     Reissue(Box<Dialog>),
     /// A list to choose from.
     Pick(Pick),
@@ -69,6 +68,8 @@ pub enum Overlay {
     },
     /// The first of the server's open questions.
     Form,
+    /// Cancel this call?
+    Cancel(CallId),
     /// Really quit?
     Quit,
 }
@@ -106,6 +107,8 @@ pub enum Hit {
     Request(String),
     /// A line of the calls.
     Call(CallId),
+    /// A request that verify names, by its place among them.
+    Found(usize),
     /// A key of the footer.
     Key(Action),
     /// A line of a list to choose from, or of a JSON text.
@@ -145,6 +148,8 @@ pub struct App {
     pub overlay: Option<Overlay>,
     pub counts: Option<Counts>,
     pub requests: Requests,
+    /// The verify pane.
+    pub watch: Watch,
     /// Of the selected request, once it is known.
     pub detail: Option<Box<Detail>>,
     /// The ledger and the wire were asked and know nothing of the selected request any more.
@@ -214,6 +219,7 @@ impl App {
             overlay: None,
             counts: None,
             requests: Requests::default(),
+            watch: Watch::default(),
             detail: None,
             detail_gone: false,
             detail_scroll: 0,
@@ -252,9 +258,8 @@ impl App {
                 Some(_) => Context::Json,
                 None => Context::Reading,
             },
-            Some(Overlay::Help(_) | Overlay::Verify { .. } | Overlay::Log { .. }) => {
-                Context::Reading
-            }
+            Some(Overlay::Help(_) | Overlay::Log { .. }) => Context::Reading,
+            Some(Overlay::Cancel(_)) => Context::Cancel,
             Some(Overlay::Pick(_)) => Context::Pick,
             Some(Overlay::Form) => Context::Form,
             Some(Overlay::Quit) => Context::Quit,
@@ -319,6 +324,7 @@ impl App {
             Action::Details if self.is_main() => match self.pane {
                 Pane::Requests => selected,
                 Pane::Calls => self.call_request().is_some(),
+                Pane::Verify => self.watch.selected().is_some(),
                 Pane::Detail | Pane::Stderr => false,
             },
             Action::Next => self.next_step().is_some(),
@@ -336,11 +342,14 @@ impl App {
             Action::Fold | Action::FoldAll => self.json().is_some_and(|v| !v.raw),
             Action::Raw => self.json().is_some_and(|v| v.document.is_json),
             Action::Again => self.json().is_some_and(|v| !v.query.is_empty()),
-            Action::Wider | Action::Narrower => self.layout().shape == layout::Shape::Wide,
-            Action::Taller | Action::Shorter => {
-                matches!(self.layout().shape, layout::Shape::Wide | layout::Shape::Stacked)
+            Action::Wider | Action::Narrower => {
+                matches!(self.layout().shape, layout::Shape::Wide | layout::Shape::Huge)
             }
-            Action::Even => self.shares != Shares::default(),
+            Action::Taller | Action::Shorter => {
+                !matches!(self.layout().shape, layout::Shape::Single | layout::Shape::TooSmall)
+            }
+            Action::Even => !self.shares.is_own(),
+            Action::Cancel | Action::StopWaiting => self.pending_call().is_some(),
             Action::Filter => self.start.ledger || !self.requests.is_empty(),
             Action::Verify => self.start.ledger,
             Action::Reconnect => match self.link() {
@@ -394,6 +403,22 @@ impl App {
     pub fn call_request(&self) -> Option<&str> {
         let wire = self.wire.as_ref()?;
         wire.calls.iter().find(|c| Some(c.id) == self.call)?.request_id.as_deref()
+    }
+
+    /// The call that can be cancelled now: the one asked about, else the selected one while it waits.
+    pub fn pending_call(&self) -> Option<&super::wire::CallView> {
+        let id = match (&self.overlay, self.pane) {
+            (Some(Overlay::Cancel(id)), _) => *id,
+            (Some(_), _) => return None,
+            (None, Pane::Calls) => self.call?,
+            // Elsewhere it is that of the selected request.
+            (None, _) => {
+                let id = self.requests.selected.as_deref()?;
+                let wire = self.wire.as_deref()?;
+                wire.pending().filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
+            }
+        };
+        self.wire.as_ref()?.pending().find(|c| c.id == id)
     }
 
     /// What goes on at the server when redial quits now: calls in flight, in words.

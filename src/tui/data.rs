@@ -171,14 +171,34 @@ pub struct Report {
     pub stderr: Vec<String>,
 }
 
-/// What `verify` found.
+/// News of the counting that `verify` does.
 #[derive(Debug, Clone, PartialEq)]
+pub enum Counted {
+    /// It has begun.
+    Begun,
+    Found(Box<Verified>),
+    /// It could not be done, and why.
+    Failed(String),
+    /// Something changed; it is counted again at this time.
+    Again(Time),
+}
+
+/// What `verify` found.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Verified {
     /// Exactly once holds.
     pub good: bool,
     /// The counts as a sentence.
     pub sentence: String,
+    /// How many requests are in which state.
+    pub requests: Vec<(String, u64)>,
+    /// Effects; `None` without an effects table.
+    pub effects: Option<u64>,
     pub problems: Vec<Problem>,
+    /// When the count began: what was written later isn't in it.
+    pub as_of: Time,
+    /// How long it took.
+    pub took_s: f64,
 }
 
 /// One of its findings.

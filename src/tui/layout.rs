@@ -15,8 +15,10 @@ pub enum Shape {
     Single,
     /// The requests, below them one other pane.
     Stacked,
-    /// Everything at once.
+    /// The requests, below them detail beside calls and stderr.
     Wide,
+    /// Three columns, all panes: requests over stderr, the detail, calls over verify.
+    Huge,
 }
 
 /// Places; a pane that isn't shown has none. Each pane's first line is its title.
@@ -29,6 +31,7 @@ pub struct Layout {
     pub detail: Option<Rect>,
     pub calls: Option<Rect>,
     pub stderr: Option<Rect>,
+    pub verify: Option<Rect>,
     /// The line above the footer.
     pub said: Rect,
     pub footer: Rect,
@@ -42,6 +45,7 @@ impl Layout {
             Pane::Detail => self.detail,
             Pane::Calls => self.calls,
             Pane::Stderr => self.stderr,
+            Pane::Verify => self.verify,
         }
     }
 
@@ -57,12 +61,23 @@ impl Layout {
 pub struct Shares {
     /// The pane that has the keys is alone.
     pub zoom: bool,
+    /// Where detail and verify have one place: verify has it. The one of them that had the keys last.
+    pub verify: bool,
     /// The requests' share of the height.
     pub upper: Option<u16>,
-    /// The detail's share of the width.
+    /// The first of three columns' share of the width.
+    pub first: Option<u16>,
+    /// The detail's share of the width, without a first column.
     pub left: Option<u16>,
-    /// The calls' share of the height they have together with stderr.
+    /// The calls' share of the height of their column.
     pub calls: Option<u16>,
+}
+
+impl Shares {
+    /// No border stands where the size alone would put it.
+    pub fn is_own(self) -> bool {
+        self == Shares { verify: self.verify, ..Shares::default() }
+    }
 }
 
 /// The least and the most that a border can be moved to, in percent.
@@ -85,7 +100,8 @@ pub fn of(size: (u16, u16), pane: Pane, rows: usize, shares: Shares) -> Layout {
         (w, h) if w < MIN.0 || h < MIN.1 => Shape::TooSmall,
         (w, h) if w < 72 || h < 20 || shares.zoom => Shape::Single,
         (w, h) if w < 112 || h < 30 => Shape::Stacked,
-        _ => Shape::Wide,
+        (w, h) if w < 168 || h < 42 => Shape::Wide,
+        _ => Shape::Huge,
     };
     let line = |y: u16| Rect::new(0, y.min(h.saturating_sub(1)), w, 1.min(h));
     let mut layout = Layout {
@@ -95,6 +111,7 @@ pub fn of(size: (u16, u16), pane: Pane, rows: usize, shares: Shares) -> Layout {
         detail: None,
         calls: None,
         stderr: None,
+        verify: None,
         said: line(h.saturating_sub(2)),
         footer: line(h.saturating_sub(1)),
     };
@@ -105,7 +122,9 @@ pub fn of(size: (u16, u16), pane: Pane, rows: usize, shares: Shares) -> Layout {
         Shape::TooSmall => {}
         Shape::Single => set(&mut layout, pane, body),
         Shape::Stacked => {
-            let own = (body.height * 11 / 20).min(short).max(6);
+            // What verify says is read while rows move; it needs more room than they do.
+            let most = if pane == Pane::Verify { 8 } else { 11 };
+            let own = (body.height * most / 20).min(short).max(6);
             let upper = shares.upper.map_or(own, |p| share(body.height, p, LEAST.1));
             let lower = if pane == Pane::Requests { Pane::Detail } else { pane };
             layout.requests = Some(Rect { height: upper, ..body });
@@ -119,14 +138,39 @@ pub fn of(size: (u16, u16), pane: Pane, rows: usize, shares: Shares) -> Layout {
             let (y, height) = (body.y + upper, body.height - upper);
             // A column between the two is left for a rule.
             let left = shares.left.map_or(w * 11 / 20, |p| share(w, p, LEAST.0));
-            layout.detail = Some(Rect::new(0, y, left, height));
+            let beside = match pane {
+                Pane::Verify => Pane::Verify,
+                Pane::Detail => Pane::Detail,
+                _ if shares.verify => Pane::Verify,
+                _ => Pane::Detail,
+            };
+            set(&mut layout, beside, Rect::new(0, y, left, height));
             let right = Rect::new(left + 1, y, w - left - 1, height);
             let calls = shares.calls.map_or(height * 9 / 20, |p| share(height, p, LEAST.1));
-            layout.calls = Some(Rect { height: calls, ..right });
-            layout.stderr = Some(Rect { y: y + calls, height: height - calls, ..right });
+            (layout.calls, layout.stderr) = over(right, calls);
+        }
+        Shape::Huge => {
+            let own = (w * 2 / 5).max(74);
+            let first = shares.first.map_or(own, |p| share(w, p, LEAST.0 * 2));
+            let rest = w - first - 1;
+            let middle = shares.left.map_or(rest * 11 / 20, |p| share(rest, p, LEAST.0));
+            let column = |x, width| Rect { x, width, ..body };
+            let own = (body.height * 13 / 20).min(short.max(body.height / 3));
+            let upper = shares.upper.map_or(own, |p| share(body.height, p, LEAST.1 * 2));
+            (layout.requests, layout.stderr) = over(column(0, first), upper);
+            layout.detail = Some(column(first + 1, middle));
+            let calls = shares.calls.map_or(body.height / 2, |p| share(body.height, p, LEAST.1));
+            let right = column(first + middle + 2, rest - middle - 1);
+            (layout.calls, layout.verify) = over(right, calls);
         }
     }
     layout
+}
+
+/// A column cut in two.
+fn over(column: Rect, upper: u16) -> (Option<Rect>, Option<Rect>) {
+    let below = Rect { y: column.y + upper, height: column.height - upper, ..column };
+    (Some(Rect { height: upper, ..column }), Some(below))
 }
 
 fn set(layout: &mut Layout, pane: Pane, area: Rect) {
@@ -135,6 +179,7 @@ fn set(layout: &mut Layout, pane: Pane, area: Rect) {
         Pane::Detail => layout.detail = Some(area),
         Pane::Calls => layout.calls = Some(area),
         Pane::Stderr => layout.stderr = Some(area),
+        Pane::Verify => layout.verify = Some(area),
     }
 }
 
@@ -146,11 +191,17 @@ mod tests {
     fn panes_never_overlap_and_never_leave_the_screen_at_any_size() {
         for w in 0..220u16 {
             for h in 0..70u16 {
-                let moved =
-                    |zoom, p| Shares { zoom, upper: Some(p), left: Some(p), calls: Some(p) };
+                let moved = |zoom, p| Shares {
+                    zoom,
+                    verify: p == 99,
+                    upper: Some(p),
+                    first: Some(p),
+                    left: Some(p),
+                    calls: Some(p),
+                };
                 let shares =
                     [Shares::default(), moved(false, 0), moved(false, 99), moved(true, 50)];
-                let cases = Pane::ALL.into_iter().zip([0, 3, 12, 1_000_000]);
+                let cases = Pane::ALL.into_iter().zip([0, 3, 12, 1_000_000, 40]);
                 for (i, (pane, rows)) in cases.enumerate() {
                     let l = of((w, h), pane, rows, shares[(i + usize::from(w)) % 4]);
                     let mut places: Vec<Rect> =
@@ -175,7 +226,7 @@ mod tests {
             ((60, 16), Shape::Single),
             ((80, 24), Shape::Stacked),
             ((120, 40), Shape::Wide),
-            ((200, 60), Shape::Wide),
+            ((200, 60), Shape::Huge),
             ((43, 30), Shape::TooSmall),
         ] {
             assert_eq!(of(size, Pane::Requests, 7, Shares::default()).shape, shape);

@@ -20,6 +20,7 @@ pub struct Memory {
     pub sort: Option<String>,
     pub turned: bool,
     pub upper: Option<u16>,
+    pub first: Option<u16>,
     pub left: Option<u16>,
     pub calls: Option<u16>,
     pub filters: Vec<Filter>,
@@ -68,7 +69,9 @@ impl Memory {
         let within = |s: Option<u16>| s.map(|p| p.clamp(SHARE.0, SHARE.1));
         app.shares = Shares {
             zoom: false,
+            verify: false,
             upper: within(self.upper),
+            first: within(self.first),
             left: within(self.left),
             calls: within(self.calls),
         };
@@ -86,7 +89,8 @@ impl Memory {
             self.theme = Some(app.themes.chosen().1.to_owned());
         }
         (self.sort, self.turned) = (Some(sort.word().to_owned()), turned);
-        (self.upper, self.left, self.calls) = (app.shares.upper, app.shares.left, app.shares.calls);
+        (self.upper, self.first) = (app.shares.upper, app.shares.first);
+        (self.left, self.calls) = (app.shares.left, app.shares.calls);
         let Some(ledger) = ledger else { return };
         self.filters.retain(|f| f.ledger != ledger);
         if !app.requests.filter.is_empty() {

@@ -27,9 +27,12 @@ pub mod theme;
 pub mod tree;
 pub mod update;
 mod update_dialog;
+mod update_main;
 mod update_mouse;
 mod update_over;
+mod update_scroll;
 pub mod view;
+pub mod watch;
 pub mod wire;
 
 pub use app::{App, Overlay, Pane, Start};

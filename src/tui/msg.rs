@@ -2,7 +2,7 @@
 
 use super::app::FileTail;
 use super::data::{
-    Ask, Check, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Verified, Window,
+    Ask, Check, Counted, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Window,
 };
 use super::form::Form;
 use super::keys::Key;
@@ -48,8 +48,8 @@ pub enum Msg {
     Checked { request_id: String, seq: u64, check: Box<Check> },
     /// An answer to [`Effect::Reissue`].
     Reissued { request_id: String, report: Box<Result<Report, String>> },
-    /// An answer to [`Effect::Verify`].
-    Verified(Result<Box<Verified>, String>),
+    /// News of the counting that [`Effect::Verify`] asked for.
+    Counted(Counted),
     /// An answer to [`Effect::Json`]; empty when there is nothing to show.
     Documents(Vec<Arc<Document>>),
     /// An answer to [`Effect::Copy`] and [`Effect::Keep`]: text for the clipboard, and the file that holds it too.
@@ -60,8 +60,6 @@ pub enum Msg {
     AskedNoMore { id: u64 },
     /// The followed file, as it is now.
     StderrFile(Arc<FileTail>),
-    /// Something went wrong or is worth a line.
-    Told(String),
 }
 
 /// What the mouse did.
@@ -98,7 +96,15 @@ pub enum Effect {
     /// Send it. The only effect that does work at the server.
     Reissue(Reissue),
     Reconnect,
-    Verify,
+    /// Give a pending call up: tell the server so, or only stop waiting for it.
+    GiveUp {
+        call: CallId,
+        tell: bool,
+    },
+    /// Count, and again with every change, until it is called off.
+    Verify {
+        on: bool,
+    },
     /// Read texts as trees: those of a request, or of one call.
     Json {
         request_id: String,

@@ -133,7 +133,7 @@ fn item(choice: Choice, name: String, key: String, doc: &'static str) -> Item {
 /// Every action of the main screen, once each.
 fn actions(app: &App) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
-    for e in TABLE.iter().filter(|e| e.context <= Context::Calls && e.action != Action::Palette) {
+    for e in TABLE.iter().filter(|e| e.context.is_screen() && e.action != Action::Palette) {
         let own =
             Context::of(app.pane).is_none_or(|c| e.context == c || e.context == Context::Main);
         let choice = Choice::Do(e.action);

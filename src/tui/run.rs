@@ -8,7 +8,8 @@ use super::input::Input;
 use super::keys::Key;
 use super::msg::{Effect, Mouse, Msg};
 use super::term::{self, Screen};
-use super::update::{self, update};
+use super::update::update;
+use super::update_scroll::clamp;
 use crate::error::{Error, Exit, Result};
 use crate::time::Time;
 use ratatui::crossterm::event::{Event, MouseButton, MouseEventKind};
@@ -72,7 +73,7 @@ async fn turn(
         }
         if dirty && (urgent || drawn.elapsed() >= FRAME) {
             let seen = screen.draw(app)?;
-            update::clamp(app, seen.detail_most, seen.overlay_most);
+            clamp(app, seen.detail_most, seen.overlay_most);
             std::mem::swap(&mut app.hits, &mut seen.hits);
             (dirty, urgent, drawn) = (false, false, Instant::now());
         }

@@ -1,12 +1,13 @@
 //! Does what the update asks for, and tells it what happened: the screen's hands and ears, over `inspect`.
 //!
 //! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wire` follows the
-//! journal, `acts` looks up, plans, sends and counts, `texts` makes what is copied or shown as a tree, `asked` holds the
+//! journal, `acts` looks up, plans and sends, `counts` counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
 //! server's questions, `tail` follows a file of stderr. Each runs on its own; answers echo their question, so
 //! nothing here needs to be in step with the screen.
 
 mod acts;
 mod asked;
+mod counts;
 mod facts;
 mod tail;
 mod texts;
@@ -198,6 +199,8 @@ async fn serve(
     if let (Some(client), Some(reach)) = (hands.inspector.client.clone(), reach) {
         tasks.spawn(wire::follow(hands.clone(), client, reach, calls));
     }
+    let (watched, watched_seen) = watch::channel((false, 0));
+    tasks.spawn(counts::follow(hands.clone(), watched_seen, calls_seen.clone()));
     tasks.spawn(facts::follow(hands.clone(), calls_seen));
     tasks.spawn(windows::serve(hands.clone(), windows_asked));
     tasks.spawn(acts::details(hands.clone(), selected_seen));
@@ -208,6 +211,7 @@ async fn serve(
             Effect::LoadWindow(ask) => drop(windows.send(ask)),
             Effect::LoadDetail { request_id } => drop(selected.send_replace(Some(request_id))),
             Effect::Answer { id, content } => drop(answers.send((id, content))),
+            Effect::Verify { on } => watched.send_modify(|w| *w = (on, w.1 + 1)),
             Effect::Quit => return,
             act => drop(tasks.spawn(acts::act(hands.clone(), act))),
         }

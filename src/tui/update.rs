@@ -1,22 +1,19 @@
 //! The one way the state changes: `update(&mut App, Msg) -> Vec<Effect>`. Pure: no IO, no clock.
 
 use super::action::{Action, Context};
-use super::app::{App, Overlay, Pane, Reading, Sent, Tone};
+use super::app::{App, Overlay, Pane, Sent, Tone};
 use super::dialog::Stage;
 use super::keys::{Code, Key};
-use super::layout::{Layout, SHARE, Shape, Shares};
-use super::list::Sort;
 use super::msg::{Effect, Msg};
-use super::pick::{Kind, Pick};
+use super::update_scroll::{read, scroll};
 use super::wire::WireView;
-use super::{update_dialog as dialog, update_mouse as mouse, update_over as over};
+use super::{
+    update_dialog as dialog, update_main as main, update_mouse as mouse, update_over as over,
+};
 use crate::config::Bell;
-use crate::judge::Verdict;
 
 /// A call that ends after so many seconds is worth a bell.
 const LONG_S: f64 = 10.0;
-/// How far a key moves a border, in percent.
-const STEP: u16 = 5;
 
 /// Takes one message in; returns what is to be done.
 pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
@@ -28,6 +25,12 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
         app.detail_gone = false;
         load_detail(app, &mut effects);
     }
+    match app.pane {
+        Pane::Verify => app.shares.verify = true,
+        Pane::Detail => app.shares.verify = false,
+        _ => {}
+    }
+    main::watch(app, &mut effects);
     effects
 }
 
@@ -97,15 +100,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
         Msg::Planned { request_id, seq, plan } => dialog::planned(app, &request_id, seq, plan),
         Msg::Checked { request_id, seq, check } => dialog::checked(app, &request_id, seq, *check),
         Msg::Reissued { request_id, report } => dialog::reissued(app, &request_id, *report),
-        Msg::Verified(report) => match &mut app.overlay {
-            Some(Overlay::Verify { report: slot, .. }) => *slot = Some(report),
-            _ => {
-                app.said = Some(match report {
-                    Ok(v) => (if v.good { Tone::Good } else { Tone::Bad }, v.sentence),
-                    Err(why) => (Tone::Bad, why),
-                });
-            }
-        },
+        Msg::Counted(news) => app.watch.take(news),
         Msg::Documents(documents) => over::documents(app, documents),
         Msg::Copied { what, text, kept } => over::copied(app, &what, text, kept),
         Msg::Asked(form) => {
@@ -130,7 +125,6 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             }
             app.stderr_file = tail;
         }
-        Msg::Told(text) => app.said = Some((Tone::Plain, text)),
     }
 }
 
@@ -195,13 +189,13 @@ fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
             Context::Reissue | Context::Arguments => dialog::type_key(app, key, out),
             Context::Search | Context::Pick | Context::Form => over::type_key(app, key),
             // A key that is in the table and can't be used now says why; silence looks like a hang.
-            Context::Main | Context::Requests | Context::Detail | Context::Calls => {
+            context if context.is_screen() => {
                 let action = app.keymap.lookup(context, key);
-                if let Some(why) = action.and_then(|a| why_not(app, a)) {
+                if let Some(why) = action.and_then(|a| main::why_not(app, a)) {
                     app.said = Some((Tone::Plain, why));
                 }
             }
-            Context::Reading | Context::Json | Context::Quit => {}
+            _ => {}
         },
     }
 }
@@ -212,32 +206,10 @@ fn moves(action: Action) -> bool {
         || matches!(action, A::Taller | A::Shorter | A::Wider | A::Narrower | A::Need | A::Again)
 }
 
-/// Why a key of the main screen does nothing now.
-pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
-    let said = match action {
-        Action::Next => "no key does the next step: read what it says",
-        Action::Wider | Action::Narrower | Action::Taller | Action::Shorter => {
-            "there is no such border at this size"
-        }
-        Action::Answer => "the server has no open question",
-        Action::Find | Action::Reissue => match (&app.start.endpoint, &app.requests.selected) {
-            (None, _) => "no endpoint is attached: a look-up or a repeat needs the server",
-            (_, None) => "no request is selected",
-            _ if app.is_ready() => "a look-up of this request is under way",
-            _ => "the server isn't reachable now; R connects again",
-        },
-        Action::Reconnect if app.start.endpoint.is_none() => "no endpoint is attached",
-        Action::Reconnect => "the server is connected",
-        Action::Verify => "no ledger is attached: there is nothing to count",
-        _ => return None,
-    };
-    Some(said.into())
-}
-
 fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
     match context {
-        Context::Main | Context::Requests | Context::Detail | Context::Calls => {
-            main(app, action, out);
+        context if context.is_screen() => {
+            main::act(app, action, out);
         }
         Context::Filter => match action {
             Action::Details => app.overlay = None,
@@ -258,242 +230,15 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
             Action::Search => over::search(app),
             other => read(app, other),
         },
-        Context::Quit => match action {
+        Context::Cancel => match action {
+            Action::Cancel | Action::StopWaiting => main::give_up(app, action, out),
+            Action::Quit => quit(app, out),
+            _ => app.overlay = None,
+        },
+        _ => match action {
             Action::QuitNow => leave(app, out),
             _ => app.overlay = None,
         },
-    }
-}
-
-fn main(app: &mut App, action: Action, out: &mut Vec<Effect>) {
-    app.said = None;
-    if matches!(action, Action::Find | Action::Reissue | Action::Details) {
-        app.requests.choose();
-    }
-    match action {
-        Action::Quit => quit(app, out),
-        Action::Help => {
-            let place = Context::of(app.pane);
-            app.overlay = Some(Overlay::Help(Reading { place, ..Reading::default() }));
-        }
-        Action::Palette => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Palette, app))),
-        Action::Themes => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Themes, app))),
-        Action::Copy => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Copy, app))),
-        Action::Log => app.overlay = Some(Overlay::Log { scroll: usize::MAX }),
-        Action::Answer => app.overlay = Some(Overlay::Form),
-        Action::Json => {
-            let call = app.call.filter(|_| app.pane == Pane::Calls);
-            if let Some(request_id) =
-                app.requests.selected.clone().or_else(|| call.map(|_| String::new()))
-            {
-                app.overlay = Some(Overlay::Json { views: Vec::new(), at: 0 });
-                out.push(Effect::Json { request_id, call });
-            }
-        }
-        Action::Next => {
-            if let Some(step) = app.next_step() {
-                main(app, step, out);
-            }
-        }
-        Action::Need => {
-            if !app.requests.seek(|l| l.finding.verdicts.first().is_some_and(needs_a_person)) {
-                app.said = Some((Tone::Good, "no request at hand needs a person".into()));
-            }
-        }
-        Action::Sort | Action::Turn => {
-            let (sort, turned) = app.requests.sorted();
-            let at = Sort::ALL.iter().position(|s| *s == sort).unwrap_or(0);
-            match action {
-                Action::Sort => {
-                    app.requests.set_sort(Sort::ALL[(at + 1) % Sort::ALL.len()], false);
-                }
-                _ => app.requests.set_sort(sort, !turned),
-            }
-            let (sort, turned) = app.requests.sorted();
-            let turned = if turned { ", turned round" } else { "" };
-            app.said = Some((Tone::Plain, format!("sorted by {}{turned}", sort.word())));
-        }
-        Action::Follow => {
-            out.extend(app.requests.follow().map(Effect::LoadWindow));
-            let on = if app.requests.is_following() { "follows" } else { "no longer follows" };
-            app.said = Some((Tone::Plain, format!("the selection {on} the first line")));
-        }
-        Action::Pause => {
-            let paused = !app.requests.is_paused();
-            out.extend(app.requests.pause(paused).map(Effect::LoadWindow));
-            let what =
-                if paused { "rows stand still; p lets them move" } else { "rows move again" };
-            app.said = Some((Tone::Plain, what.into()));
-        }
-        Action::Zoom => app.shares.zoom = !app.shares.zoom,
-        Action::Even => app.shares = Shares::default(),
-        Action::Taller | Action::Shorter | Action::Wider | Action::Narrower => {
-            border(app, action);
-        }
-        Action::Mouse => {
-            app.mouse = !app.mouse;
-            let on = if app.mouse { "on" } else { "off: the terminal selects text" };
-            app.said = Some((Tone::Plain, format!("the mouse is {on}")));
-        }
-        Action::Suspend => app.suspending = true,
-        Action::Filter => {
-            app.pane = Pane::Requests;
-            app.overlay = Some(Overlay::Filter);
-        }
-        Action::Verify => {
-            app.overlay = Some(Overlay::Verify { report: None, scroll: 0 });
-            out.push(Effect::Verify);
-        }
-        Action::Reconnect => {
-            app.said = Some((Tone::Plain, "connecting…".into()));
-            log(app, "connect again".into(), "");
-            out.push(Effect::Reconnect);
-        }
-        Action::Find => {
-            if let Some(id) = app.requests.selected.clone() {
-                app.said = Some((Tone::Plain, format!("looking {id} up at the server…")));
-                app.finding.insert(id.clone());
-                log(app, format!("look-up of {id}"), &id);
-                out.push(Effect::Find { request_id: id });
-            }
-        }
-        Action::Reissue => dialog::open(app, out),
-        Action::Details => {
-            if app.pane == Pane::Calls
-                && let Some(id) = app.call_request().map(str::to_owned)
-            {
-                app.requests.select(&id);
-            }
-            app.pane = Pane::Detail;
-        }
-        Action::Back if app.shares.zoom => app.shares.zoom = false,
-        Action::Back if app.pane != Pane::Requests => app.pane = Pane::Requests,
-        Action::Back => set_filter(app, String::new(), out),
-        Action::NextPane | Action::PrevPane => {
-            let at = Pane::ALL.iter().position(|p| *p == app.pane).unwrap_or(0);
-            let by = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
-            app.pane = Pane::ALL[(at + by) % Pane::ALL.len()];
-        }
-        other => scroll(app, app.pane, other, out),
-    }
-}
-
-/// Movement in a pane.
-fn scroll(app: &mut App, pane: Pane, action: Action, out: &mut Vec<Effect>) {
-    let page = app.layout().page(pane) as isize;
-    let by = match action {
-        Action::Up => -1,
-        Action::Down => 1,
-        Action::PageUp => -page,
-        Action::PageDown => page,
-        Action::Top => isize::MIN / 2,
-        Action::Bottom => isize::MAX / 2,
-        _ => return,
-    };
-    match pane {
-        Pane::Requests => {
-            let ask = match action {
-                Action::Top => app.requests.jump(false),
-                Action::Bottom => app.requests.jump(true),
-                _ => app.requests.step(by),
-            };
-            out.extend(ask.map(Effect::LoadWindow));
-        }
-        // How far it can go depends on the text; the view says so by `clamp`.
-        Pane::Detail => app.detail_scroll = app.detail_scroll.saturating_add_signed(by),
-        Pane::Calls => {
-            let Some(wire) = &app.wire else { return };
-            let at = wire.calls.iter().position(|c| Some(c.id) == app.call).unwrap_or(0);
-            let last = wire.calls.len().saturating_sub(1);
-            let to = at.saturating_add_signed(by).min(last);
-            app.call = wire.calls.get(to).map(|c| c.id);
-        }
-        Pane::Stderr => {
-            let lines = match app.start.stderr_file {
-                Some(_) => app.stderr_file.lines.len(),
-                None => app.wire.as_ref().map_or(0, |w| w.stderr_len()),
-            };
-            let most = lines.saturating_sub(page as usize);
-            app.stderr_up = app.stderr_up.saturating_add_signed(-by).min(most);
-        }
-    }
-}
-
-/// Moves the border that the key is about: under the pane, or between the two columns.
-fn border(app: &mut App, action: Action) {
-    let Layout { shape, requests, detail, calls, stderr, .. } = app.layout();
-    let percent = |part: u16, whole: u16| part * 100 / whole.max(1);
-    let by = |now: u16, more: bool| {
-        let to = if more { now + STEP } else { now.saturating_sub(STEP) };
-        Some(to.clamp(SHARE.0, SHARE.1))
-    };
-    let more = matches!(action, Action::Taller | Action::Wider);
-    let whole = app.size.1.saturating_sub(4);
-    match action {
-        Action::Wider | Action::Narrower => {
-            let now = percent(detail.map_or(0, |r| r.width), app.size.0);
-            app.shares.left = by(now, more);
-        }
-        _ if shape == Shape::Wide && matches!(app.pane, Pane::Calls | Pane::Stderr) => {
-            let (c, s) = (calls.map_or(0, |r| r.height), stderr.map_or(0, |r| r.height));
-            // Under stderr is no border: the one above it moves the other way.
-            app.shares.calls = by(percent(c, c + s), more == (app.pane == Pane::Calls));
-        }
-        _ => {
-            let now = percent(requests.map_or(0, |r| r.height), whole);
-            app.shares.upper = by(now, more == (app.pane == Pane::Requests));
-        }
-    }
-}
-
-/// Whether a verdict waits for somebody to do something.
-fn needs_a_person(v: &Verdict) -> bool {
-    !matches!(
-        v,
-        Verdict::Finished
-            | Verdict::InFlight
-            | Verdict::Working
-            | Verdict::Waiting
-            | Verdict::Cancelled
-            | Verdict::NotKnown
-    )
-}
-
-/// Movement in a text that is read.
-fn read(app: &mut App, action: Action) {
-    let page = isize::try_from(app.size.1 / 2).unwrap_or(8).max(1);
-    let by = match action {
-        Action::Up => -1,
-        Action::Down => 1,
-        Action::PageUp => -page,
-        Action::PageDown => page,
-        Action::Top => isize::MIN / 2,
-        Action::Bottom => isize::MAX / 2,
-        _ => return,
-    };
-    let scroll = match &mut app.overlay {
-        Some(Overlay::Help(Reading { scroll, .. }) | Overlay::Verify { scroll, .. }) => scroll,
-        Some(Overlay::Log { scroll }) => scroll,
-        Some(Overlay::Reissue(d)) => &mut d.scroll,
-        _ => return,
-    };
-    *scroll = scroll.saturating_add_signed(by);
-}
-
-/// What the view found out about how far texts can be scrolled, brought back so that the next key moves
-/// from what is seen.
-pub fn clamp(app: &mut App, detail: usize, overlay: usize) {
-    app.detail_scroll = app.detail_scroll.min(detail);
-    match &mut app.overlay {
-        Some(
-            Overlay::Help(Reading { scroll, .. })
-            | Overlay::Verify { scroll, .. }
-            | Overlay::Log { scroll },
-        ) => {
-            *scroll = (*scroll).min(overlay);
-        }
-        Some(Overlay::Reissue(d)) => d.scroll = d.scroll.min(overlay),
-        _ => {}
     }
 }
 
@@ -510,7 +255,7 @@ fn filter_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
     set_filter(app, filter, out);
 }
 
-fn set_filter(app: &mut App, filter: String, out: &mut Vec<Effect>) {
+pub(super) fn set_filter(app: &mut App, filter: String, out: &mut Vec<Effect>) {
     out.extend(app.requests.set_filter(filter).map(Effect::LoadWindow));
 }
 

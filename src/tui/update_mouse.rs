@@ -2,7 +2,7 @@
 //! key of the re-issue dialog that would is not taken.
 
 use super::action::Action;
-use super::app::{App, Hit, Overlay};
+use super::app::{App, Hit, Overlay, Pane};
 use super::msg::{Effect, Mouse};
 use super::update::perform;
 use super::update_over as over;
@@ -53,15 +53,23 @@ fn click(app: &mut App, under: &[Hit], out: &mut Vec<Effect>) {
             Hit::Request(id) if free => {
                 let again = app.requests.selected.as_ref() == Some(id);
                 app.requests.select(id);
-                if again && app.pane == super::app::Pane::Requests {
+                if again && app.pane == Pane::Requests {
                     perform(app, Action::Details, out);
                 }
-                app.pane = super::app::Pane::Requests;
+                app.pane = Pane::Requests;
                 return;
             }
             Hit::Call(id) if free => {
                 app.call = Some(*id);
-                app.pane = super::app::Pane::Calls;
+                app.pane = Pane::Calls;
+                return;
+            }
+            Hit::Found(at) if free => {
+                let again = app.watch.at == *at && app.pane == Pane::Verify;
+                (app.watch.at, app.pane) = (*at, Pane::Verify);
+                if again {
+                    perform(app, Action::Details, out);
+                }
                 return;
             }
             Hit::Pane(pane) if free => {

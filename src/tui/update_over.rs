@@ -210,8 +210,8 @@ fn choose(app: &mut App, choice: Choice, out: &mut Vec<Effect>) {
     match choice {
         Choice::Do(action) if app.can(action) => update::perform(app, action, out),
         Choice::Do(action) => {
-            let why =
-                update::why_not(app, action).unwrap_or_else(|| "that can't be done now".into());
+            let why = super::update_main::why_not(app, action)
+                .unwrap_or_else(|| "that can't be done now".into());
             app.said = Some((Tone::Plain, why));
         }
         Choice::Theme(at) => {

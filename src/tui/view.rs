@@ -12,6 +12,7 @@ mod over;
 mod reports;
 mod requests;
 mod stderr;
+mod verify;
 
 use super::app::{App, Hit, Overlay, Pane};
 use super::layout::{self, Shape};
@@ -21,7 +22,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-/// What drawing remembers between frames, and what it found out for `update::clamp`.
+/// What drawing remembers between frames, and what it found out for `update_scroll::clamp`.
 #[derive(Debug, Default)]
 pub struct Seen {
     requests_at: usize,
@@ -30,6 +31,7 @@ pub struct Seen {
     pub detail_most: usize,
     /// How far the overlay can be scrolled.
     pub overlay_most: usize,
+    verify_at: usize,
     /// Where the JSON text begins.
     json_at: usize,
     /// Where what was put, for the mouse; later ones lie over earlier ones.
@@ -57,13 +59,24 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
             Pane::Detail => detail::draw(&mut ui, place, frame),
             Pane::Calls => calls::draw(&mut ui, place, frame),
             Pane::Stderr => stderr::draw(&mut ui, place, frame),
+            Pane::Verify => verify::draw(&mut ui, place, frame),
         }
     }
-    if let (Shape::Wide, Some(left)) = (layout.shape, layout.detail) {
-        let x = left.right();
-        for y in left.top()..left.bottom() {
-            let bar = if y == left.top() { "┬" } else { "│" };
-            cells::line(Line::styled(bar, theme.rule), Rect::new(x, y, 1, 1), frame);
+    // The rules between columns stand at the right of their left panes.
+    let columns: &[Pane] = match layout.shape {
+        Shape::Wide => &[Pane::Detail, Pane::Verify],
+        Shape::Huge => &[Pane::Requests, Pane::Stderr, Pane::Detail],
+        _ => &[],
+    };
+    for place in columns.iter().filter_map(|p| layout.pane(*p)) {
+        for y in place.top()..place.bottom() {
+            let bar = match y {
+                y if y == place.top() && y == layout.top.bottom() => "┬",
+                y if y == place.top() && layout.shape == Shape::Huge => "┤",
+                y if y == place.top() => "┬",
+                _ => "│",
+            };
+            cells::line(Line::styled(bar, theme.rule), Rect::new(place.right(), y, 1, 1), frame);
         }
     }
     foot::said(app, theme, layout.said, frame);
@@ -76,10 +89,8 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
         Some(Overlay::Pick(pick)) => over::pick(&mut ui, pick, body, frame),
         Some(Overlay::Json { views, at }) => over::json(&mut ui, views, *at, body, frame),
         Some(Overlay::Form) => over::form(&mut ui, body, frame),
-        Some(Overlay::Verify { report, scroll }) => {
-            reports::verify(&mut ui, report.as_ref(), *scroll, body, frame);
-        }
         Some(Overlay::Reissue(d)) => dialog::reissue(&mut ui, d, body, frame),
+        Some(Overlay::Cancel(_)) => reports::cancel(&mut ui, body, frame),
         Some(Overlay::Quit) => reports::quit(&mut ui, body, frame),
     }
 }
@@ -110,6 +121,7 @@ impl Ui<'_> {
             (Shape::Single, _) => &Pane::ALL,
             (Shape::Stacked, Pane::Requests) => &[Pane::Requests],
             (Shape::Stacked, _) => &Pane::ALL[1..],
+            (Shape::Wide, Pane::Detail | Pane::Verify) => &[Pane::Detail, Pane::Verify],
             _ => &[],
         };
         if tabs.is_empty() || tabs == [pane] {

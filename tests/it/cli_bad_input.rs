@@ -22,17 +22,20 @@ fn with_ledger(ledger: &str, mark: &str) -> Vec<(String, Ran)> {
         (&["call", "create_ticket", "--args", args, "--confirm", "night-007"], true),
         (&["call", "charge"], true),
     ];
-    let mut out = Vec::new();
-    for (words, endpoint) in commands {
-        for json in [false, true] {
+    let asked = commands.iter().flat_map(|(words, endpoint)| {
+        [false, true].map(|json| {
             let mut a = words.to_vec();
             a.extend(["--ledger", ledger]);
             a.extend(json.then_some("--json"));
-            a.extend(if endpoint { server.clone() } else { Vec::new() });
-            out.push((a.join(" "), redial(&a)));
-        }
-    }
-    out
+            a.extend(if *endpoint { server.clone() } else { Vec::new() });
+            a
+        })
+    });
+    // Side by side: each waits for a lock as long as a person would let it.
+    std::thread::scope(|s| {
+        let running: Vec<_> = asked.map(|a| s.spawn(move || (a.join(" "), redial(&a)))).collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    })
 }
 
 /// All of them end with exit 6 and these words, start nothing, and change nothing in the folder.

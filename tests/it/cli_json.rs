@@ -67,6 +67,7 @@ fn counts_and_rows_are_of_one_moment() {
         conn.execute_batch(super::ledger_read::DDL).unwrap();
         drop(conn);
         let stop = std::sync::atomic::AtomicBool::new(false);
+        let written = std::sync::atomic::AtomicU64::new(0);
         /// Ends the writer, also when an assertion failed.
         struct Stop<'a>(&'a std::sync::atomic::AtomicBool);
         impl Drop for Stop<'_> {
@@ -76,7 +77,7 @@ fn counts_and_rows_are_of_one_moment() {
         }
         std::thread::scope(|scope| {
             let stopper = Stop(&stop);
-            let writer = scope.spawn(|| {
+            scope.spawn(|| {
                 let mut n = 0;
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     n += 1;
@@ -88,11 +89,14 @@ fn counts_and_rows_are_of_one_moment() {
                     };
                     change(format!("INSERT INTO requests VALUES ('r-{n}', 'h{n}', 'running', NULL, 'A', 1.0)"));
                     change(format!("BEGIN; INSERT INTO tickets VALUES ('T-{n}', 'r-{n}', 't', 'b'); UPDATE requests SET status = 'done' WHERE request_id = 'r-{n}'; COMMIT"));
+                    written.store(n, std::sync::atomic::Ordering::Relaxed);
                 }
-                n
             });
-            let mut good = 0;
-            for _ in 0..25 {
+            let (mut good, mut tries) = (0, 0);
+            // How often the writer gets to write is the disk's affair.
+            while good < 8 || written.load(std::sync::atomic::Ordering::Relaxed) < 20 {
+                tries += 1;
+                assert!(tries < 2_000, "{mode}: {good} good reads");
                 let ran = redial(&["rows", "--ledger", path.to_str().unwrap(), "--json"]);
                 // On a busy machine it may find no pause to read in; that is said, and no torn report.
                 if ran.exit == 6 {
@@ -115,8 +119,6 @@ fn counts_and_rows_are_of_one_moment() {
                 assert_eq!(doc["effects"].as_u64(), Some(effects), "{mode}");
             }
             drop(stopper);
-            assert!(good > 5, "{mode}: {good}");
-            assert!(writer.join().unwrap() > 25, "the writer wrote between the reads");
         });
     }
 }

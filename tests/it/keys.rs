@@ -3,7 +3,7 @@
 use crate::support::night::{self, app, app_with, open_dialog, press};
 use redial::journal::LinkState;
 use redial::tui::action::{self, Action, Context, TABLE};
-use redial::tui::data::{Check, Gate, LookUp, Question, Reissue, Verified};
+use redial::tui::data::{Check, Counted, Gate, LookUp, Question, Reissue, Verified};
 use redial::tui::dialog::Stage;
 use redial::tui::keys::Key;
 use redial::tui::wire::Reach;
@@ -29,8 +29,8 @@ fn moving_opening_and_going_back() {
         ("<enter>", "night-001", Pane::Detail),
         ("jj", "night-001", Pane::Detail),
         ("<esc>g", "night-007", Pane::Requests),
-        ("<tab><tab><tab><tab>", "night-007", Pane::Requests),
-        ("<shift-tab>", "night-007", Pane::Stderr),
+        ("<tab><tab><tab><tab><tab>", "night-007", Pane::Requests),
+        ("<shift-tab><shift-tab>", "night-007", Pane::Stderr),
         // From a call to its request: night-005 is the second one.
         ("<shift-tab>j<enter>", "night-005", Pane::Detail),
     ] {
@@ -250,14 +250,88 @@ fn a_dead_server_can_be_started_again_and_not_called() {
 }
 
 #[test]
-fn counting_opens_its_report() {
+fn verify_counts_while_it_is_seen_and_leads_to_the_requests_it_names() {
     let mut a = app((140, 40));
-    assert_eq!(press(&mut a, "v"), [Effect::Verify]);
-    let v = Verified { good: true, sentence: "5 done".into(), problems: vec![] };
-    update(&mut a, Msg::Verified(Ok(Box::new(v))));
-    assert!(matches!(&a.overlay, Some(Overlay::Verify { report: Some(Ok(_)), .. })));
+    let (on, off) = ([Effect::Verify { on: true }], [Effect::Verify { on: false }]);
+    assert_eq!(press(&mut a, "v"), on);
+    let shown = |a: &App| crate::screens::text(&crate::screens::draw(a, "dark"));
+    assert!(shown(&a).contains("Counting…") || shown(&a).contains("v counts"), "{}", shown(&a));
+    update(&mut a, Msg::Counted(Counted::Begun));
+    let v = night::verified();
+    update(&mut a, Msg::Counted(Counted::Found(Box::new(v.clone()))));
+    let seen = shown(&a);
+    for text in [
+        v.sentence.as_str(),
+        "5 done · 2 abandoned · 5 effects",
+        "counts again with every",
+        "as of ",
+    ] {
+        assert!(seen.contains(text), "{text}: {seen}");
+    }
+    // The first named request, the second, and there.
+    assert_eq!(a.watch.selected(), Some("night-005"));
+    assert_eq!(press(&mut a, "v"), on, "once more by hand");
+    press(&mut a, "jj");
+    assert_eq!(a.watch.selected(), Some("night-001"));
+    // Walking the rows meanwhile doesn't stop it; the detail in its place does, and so does a smaller screen.
+    assert!(press(&mut a, "<esc>j").is_empty() && a.pane == Pane::Requests);
+    assert!(shown(&a).contains(&v.sentence));
+    press(&mut a, "v");
+    assert_eq!(press(&mut a, "<enter>"), off);
+    assert_eq!((selected(&a), a.pane), ("night-001", Pane::Detail));
+    assert_eq!(press(&mut a, "v"), on);
     press(&mut a, "<esc>");
-    assert!(a.overlay.is_none());
+    assert_eq!(update(&mut a, Msg::Resize(80, 24)), off);
+    // Where everything has a place, it is seen whatever has the keys.
+    assert_eq!(update(&mut a, Msg::Resize(200, 60)), on);
+    assert!(
+        press(&mut a, "<enter>").is_empty() && shown(&a).contains("NOT exactly once: 2 unfinished")
+    );
+    // What has changed since is told with its time.
+    let good = Verified {
+        sentence: "exactly once: 7 requests, 7 effects".into(),
+        good: true,
+        ..Verified::default()
+    };
+    update(&mut a, Msg::Counted(Counted::Found(Box::new(good))));
+    let seen = shown(&a);
+    assert!(seen.contains("✓ exactly once") && seen.contains("NOT exactly once: 2"), "{seen}");
+    update(&mut a, Msg::Counted(Counted::Failed("the ledger is locked".into())));
+    assert!(shown(&a).contains("could not be counted again: the ledger is locked"));
+}
+
+#[test]
+fn a_call_that_waits_is_cancelled_after_a_question_or_only_no_longer_waited_for() {
+    let mut a = app((140, 40));
+    assert!(press(&mut a, "x").is_empty() && said(&a) == "no call waits here for an answer");
+    let id = night::pending(&mut a);
+    press(&mut a, "x");
+    let shown = |a: &App| crate::screens::text(&crate::screens::draw(a, "dark"));
+    assert!(a.is_main(), "night-007 has none");
+    press(&mut a, "G/night-004<enter>");
+    let footer = shown(&a).lines().last().unwrap().to_owned();
+    assert!(footer.contains("x cancel call") && footer.contains("w stop waiting"), "{footer}");
+    press(&mut a, "x");
+    let seen = shown(&a);
+    assert!(
+        seen.contains("create_ticket night-004, sent 12 s ago")
+            && seen.contains("outcome stays unknown"),
+        "{seen}"
+    );
+    assert!(press(&mut a, "<enter>").is_empty() && a.is_main(), "Enter doesn't decide");
+    assert!(press(&mut a, "x<esc>").is_empty() && a.is_main());
+    assert_eq!(press(&mut a, "xy"), [Effect::GiveUp { call: id, tell: true }]);
+    assert!(said(&a).contains("the server is told"));
+    assert_eq!(press(&mut a, "w"), [Effect::GiveUp { call: id, tell: false }]);
+    assert!(said(&a).contains("an answer that comes is still taken"));
+    press(&mut a, "L");
+    assert!(shown(&a).contains("cancelled: create_ticket night-004"));
+    // From the calls: the selected one. When its answer comes first there is nothing to cancel.
+    press(&mut a, "<esc><esc><tab><tab>gx");
+    assert!(matches!(a.overlay, Some(Overlay::Cancel(c)) if c == id));
+    update(&mut a, Msg::Wire(Arc::new(night::wire())));
+    assert!(press(&mut a, "y").is_empty());
+    assert!(shown(&a).contains("nothing to cancel"));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn the_palette_finds_every_action_by_a_few_letters_and_names_its_key() {
     press(&mut a, "vrfy");
     let found = shown(&a);
     assert!(found.contains("▸verify") && !found.contains("reconnect"), "{found}");
-    assert_eq!(press(&mut a, "<enter>"), [Effect::Verify]);
+    assert_eq!(press(&mut a, "<enter>"), [Effect::Verify { on: true }]);
     press(&mut a, "<esc>");
     // What can't be done now says why, as its key does.
     press(&mut a, ":reconnect<enter>");
@@ -45,7 +45,7 @@ fn the_palette_finds_every_action_by_a_few_letters_and_names_its_key() {
     assert!(shown(&a).contains("Nothing is called that"));
     assert!(press(&mut a, "<enter><esc>").is_empty() && a.is_main());
     // Every action of the screen is there, with its key.
-    for e in TABLE.iter().filter(|e| e.context <= Context::Calls && e.action != Action::Palette) {
+    for e in TABLE.iter().filter(|e| e.context.is_screen() && e.action != Action::Palette) {
         press(&mut a, ":");
         update(&mut a, Msg::Paste(e.name.into()));
         let rows = shown(&a);
@@ -86,7 +86,7 @@ fn a_remapped_key_is_what_footer_help_and_palette_name() {
     press(&mut a, "<esc>");
     assert_eq!(press(&mut a, "<f5>"), [Effect::Find { request_id: "night-007".into() }]);
     // What has no key is still in the palette.
-    assert_eq!(press(&mut a, ":verify<enter>"), [Effect::Verify]);
+    assert_eq!(press(&mut a, ":verify<enter>"), [Effect::Verify { on: true }]);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn panes_are_zoomed_and_borders_moved_and_a_new_size_keeps_the_place() {
     press(&mut a, "jj<tab>z");
     let alone = shown(&a);
     assert!(
-        alone.contains("requests  detail  calls  stderr") && !alone.contains("request_id"),
+        alone.contains("requests  detail  calls  stderr  verify") && !alone.contains("request_id"),
         "{alone}"
     );
     press(&mut a, "<esc>");
@@ -398,7 +398,7 @@ fn the_readmes_keys_are_the_tables() {
 /// Every key of the README's table, in a place where it works, does what its line says.
 #[test]
 fn every_key_of_the_readme_does_what_it_says() {
-    let in_readme = |e: &&Entry| e.context <= Context::Calls || e.context == Context::Json;
+    let in_readme = |e: &&Entry| e.context.is_screen() || e.context == Context::Json;
     for e in TABLE.iter().filter(in_readme) {
         for key in e.keys {
             let mut a = app((140, 40));
@@ -427,6 +427,15 @@ fn prepare(a: &mut App, e: &Entry) {
         }
         (Context::Detail, _) => drop(press(a, "<enter>jj")),
         (Context::Calls, _) => drop(press(a, "<tab><tab>")),
+        (Context::Verify, _) => {
+            press(a, "v");
+            let counted = redial::tui::data::Counted::Found(Box::new(night::verified()));
+            update(a, Msg::Counted(counted));
+        }
+        (_, Action::Cancel | Action::StopWaiting) => {
+            night::pending(a);
+            press(a, "/night-004<enter>");
+        }
         (_, Action::Reconnect) => {
             let mut wire = night::wire();
             wire.link.as_mut().unwrap().state = redial::journal::LinkState::Dead;
@@ -464,9 +473,11 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (_, A::Details) => a.pane == Pane::Detail,
         (_, A::Back) => a.pane == Pane::Requests,
         (_, A::NextPane) => a.pane == Pane::Detail,
-        (_, A::PrevPane) => a.pane == Pane::Stderr,
+        (_, A::PrevPane) => a.pane == Pane::Verify,
         (_, A::Filter) => matches!(a.overlay, Some(Overlay::Filter)),
-        (_, A::Verify) => pressed == [Effect::Verify],
+        (_, A::Verify) => pressed == [Effect::Verify { on: true }],
+        (_, A::Cancel) => matches!(a.overlay, Some(Overlay::Cancel(_))),
+        (_, A::StopWaiting) => matches!(pressed, [Effect::GiveUp { tell: false, .. }]),
         (_, A::Copy | A::Palette | A::Themes) => matches!(a.overlay, Some(Overlay::Pick(_))),
         (_, A::Need) => selected(a) == "night-007",
         (_, A::Sort | A::Turn) => a.requests.sorted() != (Sort::Newest, false),

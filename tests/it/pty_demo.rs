@@ -43,7 +43,8 @@ fn keys_finish_the_abandoned_request_and_a_second_try_changes_nothing() {
     escape(&mut pty);
     pty.send("v");
     pty.wait_for("✓ exactly once: 5 requests, 5 effects");
-    escape(&mut pty);
+    pty.send("\x1b");
+    pty.wait_for("▌requests");
     pty.send("q");
     assert_eq!(pty.ended(), 0);
     pty.drained();

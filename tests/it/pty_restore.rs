@@ -34,7 +34,7 @@ fn child() {
         let (_news, msgs) = mpsc::channel(8);
         tokio::spawn(async move {
             while let Some(effect) = inbox.recv().await {
-                if effect == Effect::Verify {
+                if matches!(effect, Effect::Verify { .. }) {
                     tokio::spawn(async { panic!("counting went wrong") });
                 }
             }

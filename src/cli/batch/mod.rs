@@ -6,16 +6,14 @@ mod deliver;
 mod lines;
 
 use super::args::BatchArgs;
-use super::connect::{open, settings};
+use super::connect::Opened;
 use super::interrupt::{Interrupt, watched};
 use super::json::line;
-use super::open::{open_ledger, readable};
 use super::plain::{Plain, Role, complain, print_raw};
 use super::reissue::RepeatJson;
 use super::report::{CallJson, Done, Witness};
 use crate::client::Settings;
 use crate::error::{Exit, Result};
-use crate::inspect::Inspector;
 use crate::journal::call::answer_text;
 use crate::text::truncate;
 use deliver::{Delivered, Shared};
@@ -50,30 +48,18 @@ struct Doc<'a> {
 }
 
 pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
-    let endpoint = a.endpoint.required()?;
-    let (ledger, rules) = open_ledger(&a.ledger)?;
     let input = lines::feed(&a.file)?;
-    readable(ledger.as_ref()).await?;
-    let interrupt = Interrupt::listen();
-    let call_limit_s = a.endpoint.call_limit(a.timeout);
-    let settings = Settings {
-        answerer: a.elicit.answerer(),
-        reconnect: true,
-        respawn: a.respawn,
-        ..settings(&a.endpoint, call_limit_s)
-    };
-    let client = open(endpoint, settings, &interrupt).await?;
-    let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
-    inspector.read_only = a.read_only.read_only;
-    inspector.look_up.clone_from(&config.server.lookup);
-    inspector.hints = config.hint_overrides();
-    let look_up = inspector.look_up.clone();
+    let calling = &a.calling;
+    let respawn = a.respawn;
+    let change = |usual| Settings { reconnect: true, respawn, ..usual };
+    let Opened { client, inspector, interrupt } = Opened::new(calling, config, change).await?;
+    let call_limit_s = calling.call_limit_s();
     let shared = Arc::new(Shared {
         inspector,
         client: client.clone(),
         confirm: a.confirm,
         call_limit_s,
-        start_limit_s: a.endpoint.start_timeout,
+        start_limit_s: calling.endpoint.start_timeout,
         interrupt: interrupt.clone(),
         outage: std::sync::Mutex::default(),
     });
@@ -87,7 +73,7 @@ pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
         told: HashSet::new(),
         read_by: true,
     };
-    watched(&client, &interrupt, &look_up, batch.all(input)).await
+    watched(&client, &interrupt, &calling.lookup, batch.all(input)).await
 }
 
 /// A batch on its way.

@@ -9,12 +9,9 @@ use crate::journal::Outcome;
 use crate::json::raw;
 use crate::judge::Ask;
 use crate::judge::gate::Decision;
-use crate::judge::verify::{Expected, Severity};
 use crate::model::arguments::{Candidate, Source, with_request_id};
 use crate::model::lookup;
-use crate::tui::data::{
-    Check, Detail, Gate, LookUp, Plan, Problem, Question, Reissue, Report, Verified,
-};
+use crate::tui::data::{Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report};
 use crate::tui::msg::{Effect, Msg};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -83,10 +80,10 @@ pub async fn act(hands: Hands, effect: Effect) {
             let report = Box::new(reissue(&hands, &call).await.map_err(|e| e.to_string()));
             hands.tell(Msg::Reissued { request_id: call.request_id, report }).await;
         }
-        Effect::Verify => {
-            let report = hands.inspector.verify(&Expected::default(), false).await;
-            let report = report.map(|(_, v)| Box::new(verified(v))).map_err(|e| e.to_string());
-            hands.tell(Msg::Verified(report)).await;
+        Effect::GiveUp { call, tell } => {
+            if let Some(client) = &hands.inspector.client {
+                if tell { client.cancel(call) } else { client.stop_waiting(call) }
+            }
         }
         Effect::Reconnect => {
             if let Some(client) = &hands.inspector.client {
@@ -106,6 +103,7 @@ pub async fn act(hands: Hands, effect: Effect) {
         Effect::LoadWindow(_)
         | Effect::LoadDetail { .. }
         | Effect::Answer { .. }
+        | Effect::Verify { .. }
         | Effect::Quit => {}
     }
 }
@@ -266,19 +264,5 @@ fn report(hands: &Hands, r: Released) -> Report {
         answer: text.or_else(|| settled.and_then(|s| s.error.clone())).unwrap_or_default(),
         next: after.line.finding.next.clone(),
         stderr: stderr.unwrap_or_default(),
-    }
-}
-
-fn verified(v: crate::judge::verify::Verified) -> Verified {
-    let problem = |p: crate::judge::verify::Problem| Problem {
-        kind: p.kind.replace('_', " "),
-        error: p.severity == Severity::Error,
-        detail: p.detail,
-        request_ids: p.request_ids,
-    };
-    Verified {
-        good: v.exactly_once,
-        sentence: v.sentence,
-        problems: v.problems.into_iter().map(problem).collect(),
     }
 }

@@ -20,7 +20,7 @@ const PIECE_REST: Duration = Duration::from_millis(60);
 /// The longest rest between two passes.
 const LONGEST_REST: Duration = Duration::from_secs(5);
 /// How soon a ledger that can't be read is tried again, whether it changed or not (a lock leaves no trace).
-const RETRY: Duration = Duration::from_millis(700);
+pub(super) const RETRY: Duration = Duration::from_millis(700);
 /// Unfinished rows that are asked when they are to be judged again.
 const AGAIN: usize = 200;
 
@@ -82,7 +82,7 @@ async fn piece_rest(first: bool) {
     }
 }
 
-async fn changed(ledger: &mut Option<watch::Receiver<u64>>) {
+pub(super) async fn changed(ledger: &mut Option<watch::Receiver<u64>>) {
     let alive = match ledger {
         Some(l) => l.changed().await.is_ok(),
         None => false,
@@ -92,7 +92,7 @@ async fn changed(ledger: &mut Option<watch::Receiver<u64>>) {
     }
 }
 
-async fn until(at: Option<Time>) {
+pub(super) async fn until(at: Option<Time>) {
     match at {
         Some(t) => {
             let left = (t.0 - Time::now().0).clamp(20_000, 3_600_000_000);
@@ -122,7 +122,7 @@ fn remarks(how: &How) -> Vec<String> {
 }
 
 /// When the next unfinished row is to be judged otherwise without any change of the file.
-fn judge_again(hands: &Hands, judging: &Judging) -> Option<Time> {
+pub(super) fn judge_again(hands: &Hands, judging: &Judging) -> Option<Time> {
     let overview: &Overview = &judging.overview;
     let rows = &overview.unfinished[..overview.unfinished.len().min(AGAIN)];
     let now = Time::now();

@@ -31,7 +31,7 @@ pub fn reissue(ui: &mut Ui, dialog: &Dialog, area: Rect, frame: &mut Frame) {
             let waited = span(since.age_at(ui.app.now).max(0.0));
             body.text(&format!("Sent, waiting for the answer: {waited}"), t.info);
             body.text(
-                "Esc leaves this box; the call goes on and its answer is shown when it comes.",
+                "Esc leaves this box; the call goes on and its answer is shown when it comes. There x cancels the call, w stops waiting for it.",
                 t.dim,
             );
         }

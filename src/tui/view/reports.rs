@@ -1,4 +1,5 @@
-//! What is only read, over the screen: help, what was sent, the outcome of `verify`, the question before quitting.
+//! What is only read, over the screen: help, what was sent, the questions before a call is
+//! cancelled and before quitting.
 
 use super::Ui;
 use super::boxes::{Body, inner_width, reading as reading_box};
@@ -6,7 +7,6 @@ use super::cells::Cells;
 use crate::text;
 use crate::tui::action::{Context, Entry, TABLE};
 use crate::tui::app::{App, Reading};
-use crate::tui::data::Verified;
 use crate::tui::wire::Reach;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -96,35 +96,27 @@ pub fn log(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
     reading_box(ui, "sent by this run", body, scroll, area, frame);
 }
 
-/// The outcome of `verify`.
-pub fn verify(
-    ui: &mut Ui,
-    report: Option<&Result<Box<Verified>, String>>,
-    scroll: usize,
-    area: Rect,
-    frame: &mut Frame,
-) {
-    let t = ui.theme;
-    let mut body = Body::new(inner_width(area, 84));
-    match report {
-        None => body.text("Counting…", t.dim),
-        Some(Err(why)) => body.text(why, t.error),
-        Some(Ok(v)) => {
-            let (glyph, style) = if v.good { ("✓", t.ok) } else { ("✗", t.error) };
-            body.text(&format!("{glyph} {}", v.sentence), style);
-            for p in v.problems.iter().take(100) {
-                body.blank();
-                let (word, style) = if p.error { ("error", t.error) } else { ("warning", t.warn) };
-                body.pair(word, style, &p.kind, t.strong);
-                body.pair("", t.text, &p.detail, t.text);
-                let ids: Vec<&str> = p.request_ids.iter().take(12).map(String::as_str).collect();
-                let more = p.request_ids.len() - ids.len();
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                body.pair("", t.text, &format!("{}{more}", ids.join(", ")), t.dim);
-            }
+/// Cancel this call?
+pub fn cancel(ui: &mut Ui, area: Rect, frame: &mut Frame) {
+    let (t, app) = (ui.theme, ui.app);
+    let mut body = Body::new(inner_width(area, 76));
+    match app.pending_call() {
+        Some(call) => {
+            let id = call.request_id.as_deref().unwrap_or_default();
+            let age = crate::time::span(call.sent_at.age_at(app.now).max(0.0));
+            body.text(&format!("{} {id}, sent {age} ago", call.tool), t.strong);
+            body.blank();
+            body.text("Cancelling tells the server that it is no longer wanted. A cancelled call is never answered, and its work may be done all the same: the outcome stays unknown until the request is looked up.", t.text);
+            body.text("To stop waiting but keep listening, press w: nothing is sent, and an answer that comes later is still taken.", t.text);
+            body.blank();
+            body.text("Cancel it? y cancels, w stops waiting, Esc leaves it.", t.text);
         }
+        None => body.text(
+            "The call has been answered meanwhile; there is nothing to cancel. Esc closes this.",
+            t.text,
+        ),
     }
-    reading_box(ui, "verify", body, scroll, area, frame);
+    reading_box(ui, "cancel a call", body, 0, area, frame);
 }
 
 /// Really quit?

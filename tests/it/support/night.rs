@@ -8,7 +8,8 @@ use redial::judge::{Evidence, Finding, HashCheck, Judged, Pairing, State, Streng
 use redial::ledger::{Effect as Ticket, Row};
 use redial::time::Time;
 use redial::tui::data::{
-    Check, Counts, DemoInfo, Detail, Gate, Line, Paired, Plan, Question, Report, Window,
+    Check, Counts, DemoInfo, Detail, Gate, Line, Paired, Plan, Problem, Question, Report, Verified,
+    Window,
 };
 use redial::tui::wire::{Reach, WireView};
 use redial::tui::{App, Effect, Msg, Start, update};
@@ -363,5 +364,43 @@ pub fn report() -> Report {
         answer: r#"{"ticket_id":"T-0000000c","title":"夜間バッチ停止","replayed":false}"#.into(),
         next: "nothing to do; a repeat returns the stored result".into(),
         stderr: Vec::new(),
+    }
+}
+
+/// Lets a call of night-004 wait for twelve seconds; its id.
+pub fn pending(app: &mut App) -> redial::journal::CallId {
+    let mut wire = wire();
+    let mut call = (*wire.calls[0]).clone();
+    (call.outcome, call.settled_at, call.word, call.status) = (None, None, "pending", None);
+    call.sent_at = morning().plus_seconds(-12.0);
+    let id = call.id;
+    wire.calls[0] = Arc::new(call);
+    update(app, Msg::Wire(Arc::new(wire)));
+    id
+}
+
+/// What `verify` finds in the night ledger.
+pub fn verified() -> Verified {
+    let problem = |kind: &str, detail: &str, ids: &[&str]| Problem {
+        kind: kind.into(),
+        error: false,
+        detail: detail.into(),
+        request_ids: ids.iter().map(|i| (*i).to_owned()).collect(),
+    };
+    Verified {
+        good: false,
+        sentence: "NOT exactly once: 2 unfinished, 1 suspect pair".into(),
+        requests: vec![("done".into(), 5), ("abandoned".into(), 2)],
+        effects: Some(5),
+        problems: vec![
+            problem("unfinished", "2 abandoned", &["night-005", "night-007"]),
+            problem(
+                "suspect duplicate",
+                "the same arguments under two request_ids, an effect each",
+                &["night-001", "night-006"],
+            ),
+        ],
+        as_of: morning(),
+        took_s: 0.004,
     }
 }

@@ -1,0 +1,148 @@
+//! What several commands take: the endpoint, the ledger, and how calls are made.
+
+use crate::client::Answerer;
+use crate::endpoints::Named;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Where the server is.
+#[derive(Debug, Clone, Args, Default)]
+#[command(next_help_heading = "Endpoint")]
+pub struct EndpointArgs {
+    /// A Streamable HTTP URL, e.g. http://127.0.0.1:8000/mcp
+    #[arg(long, value_name = "URL", conflicts_with_all = ["endpoint_command", "server"])]
+    pub http: Option<String>,
+    /// A header for every request, "Name: value" (repeatable)
+    #[arg(long, value_name = "K:V", requires = "http")]
+    pub header: Vec<String>,
+    /// A server of the .mcp.json here or in a folder above, by its name
+    #[arg(long, value_name = "NAME", conflicts_with = "endpoint_command")]
+    pub server: Option<String>,
+    /// Protocol era: ask the server, 2026-07-28 only, or initialize first [default: auto, or what .mcp.json says]
+    #[arg(long, value_enum)]
+    pub era: Option<EraArg>,
+    /// How long the server may take to become ready, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
+    pub start_timeout: f64,
+    /// A folder to tell a server that asks for roots (repeatable) [default: it is not offered]
+    #[arg(long, value_name = "FOLDER")]
+    pub root: Vec<String>,
+    /// A server to start on stdio, after `--`
+    #[arg(last = true, value_name = "COMMAND", id = "endpoint_command")]
+    pub endpoint_command: Vec<String>,
+    /// What --server found, once it was looked for.
+    #[arg(skip)]
+    pub(in crate::cli) named: std::sync::OnceLock<Named>,
+}
+
+/// See [`crate::client::Era`].
+#[derive(Debug, Clone, Copy, ValueEnum, Default)]
+pub enum EraArg {
+    /// Ask the server
+    #[default]
+    Auto,
+    /// 2026-07-28 only
+    Modern,
+    /// initialize first
+    Legacy,
+}
+
+/// A number of seconds, 0 or more.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(s) if s.is_finite() && s >= 0.0 => Ok(s),
+        _ => Err("a number of seconds, 0 or more".into()),
+    }
+}
+
+/// Which ledger, and how to judge it.
+#[derive(Debug, Clone, Args, Default)]
+#[command(next_help_heading = "Ledger")]
+pub struct LedgerArgs {
+    /// The server's ledger, a SQLite file (only ever read)
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// After how many seconds a claim counts as stale; it should be the server's own limit
+    #[arg(long, value_name = "N", default_value_t = 120.0, value_parser = seconds)]
+    pub stale_seconds: f64,
+    /// How many processes write the ledger; auto tells by interleaved owners
+    #[arg(long, value_enum, default_value = "auto")]
+    pub owners: OwnersArg,
+}
+
+/// How many processes own rows.
+#[derive(Debug, Clone, Copy, ValueEnum, Default)]
+pub enum OwnersArg {
+    /// Interleaved owners mean several
+    #[default]
+    Auto,
+    /// One process at a time: a newer owner means the older one is gone
+    One,
+    /// Several: a newer owner means nothing
+    Many,
+}
+
+/// `--read-only`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct ReadOnly {
+    /// Stop every call but those of tools that say they change nothing
+    #[arg(long, env = "REDIAL_READ_ONLY", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
+    pub read_only: bool,
+}
+
+/// `--elicit`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct ElicitArg {
+    /// When the server asks for input: accept its own defaults [default: it is not offered, so it can't ask]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub elicit: Option<Elicit>,
+}
+
+/// How questions of the server are answered where nobody can be asked.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Elicit {
+    /// The defaults of the form; declined where a required value has none
+    AcceptDefaults,
+}
+
+impl ElicitArg {
+    /// Who answers.
+    pub fn answerer(&self) -> Answerer {
+        match self.elicit {
+            Some(Elicit::AcceptDefaults) => Answerer::AcceptDefaults,
+            None => Answerer::Decline,
+        }
+    }
+}
+
+/// How calls are made, one or many.
+#[derive(Debug, Args)]
+pub struct Calling {
+    /// Seconds until a call counts as unknown, where nothing else is said of it [default: 60, or what .mcp.json says]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<f64>,
+    /// The server's look-up tool
+    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    pub lookup: String,
+    #[command(flatten)]
+    pub elicit: ElicitArg,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
+}
+
+/// How one call is made and reported.
+#[derive(Debug, Args)]
+pub struct OneCall {
+    /// Let a repeat pass the gate where nobody can be asked: the request_id again (without one: the tool's name)
+    #[arg(long, value_name = "ID")]
+    pub confirm: Option<String>,
+    /// One JSON document; never asks
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub calling: Calling,
+}

@@ -1,0 +1,132 @@
+//! Whom the kill test calls: the tool, the arguments its schema asks for, and how long its work takes when
+//! nobody disturbs it. Kills nothing.
+
+use super::super::process::Server;
+use super::{Run, Target};
+use crate::client::{Client, Endpoint};
+use crate::error::{Error, Result};
+use crate::journal::{Call, Hint, Outcome, Tool};
+use crate::json::raw;
+use std::time::Instant;
+
+impl Run {
+    /// Finds the tool and, for a server without kill points, how long its work takes: one call that is left alone.
+    pub(super) async fn measure(&mut self) -> Result<Tool> {
+        let wanted = self.plan.tool.clone();
+        let (client, server) = match &self.plan.target {
+            Target::BuiltIn => {
+                let name = wanted.unwrap_or_else(|| "create_ticket".into());
+                let known = if self.is_charge { "charge" } else { "create_ticket" };
+                if name != known {
+                    return Err(Error::usage(format!(
+                        "the built-in servers have no tool {name} to kill in"
+                    ))
+                    .hint("create_ticket (with a request_id) or charge (without)"));
+                }
+                let text = match self.is_charge {
+                    true => {
+                        r#"{"name":"charge","inputSchema":{"properties":{"amount":{"type":"number"}},"required":["amount"]}}"#
+                    }
+                    false => {
+                        r#"{"name":"create_ticket","inputSchema":{"properties":{"request_id":{"type":"string"},"title":{"type":"string"},"body":{"type":"string"}},"required":["request_id","title","body"]}}"#
+                    }
+                };
+                return Tool::parse(text).ok_or_else(|| Error::usage("no such tool"));
+            }
+            Target::Command(command) => {
+                let command = command.clone();
+                let endpoint = Endpoint::Stdio { command, env: Vec::new(), cwd: None };
+                (Client::start(endpoint, self.settings()), None)
+            }
+            Target::Http { url, start } => {
+                let server = Server::start(start)?;
+                (self.over_http(url).await?, Some(server))
+            }
+        };
+        client.ready().await?;
+        let list = client.tools().await?;
+        let tool = choose(&list.tools, wanted.as_deref())?;
+        let id = format!("kt-{}-0", self.tag);
+        let begin = Instant::now();
+        let call = client.call(&tool.name, &arguments(&tool, &id, 0, &self.tag), None).await?;
+        let settled = client.settled(call).await;
+        self.work = begin.elapsed();
+        let outcome = settled.as_ref().and_then(Call::outcome);
+        client.close().await;
+        if let Some(server) = server {
+            server.end().await;
+        }
+        match outcome {
+            Some(Outcome::Ok) => Ok(tool),
+            _ => Err(Error::endpoint(format!(
+                "a call that nobody disturbed was not answered well: {}",
+                settled.and_then(|c| c.settled).map(|s| s.why).unwrap_or_default()
+            ))),
+        }
+    }
+}
+
+fn choose(tools: &[Tool], wanted: Option<&str>) -> Result<Tool> {
+    if let Some(name) = wanted {
+        let found = tools.iter().find(|t| t.name == name);
+        return found.cloned().ok_or_else(|| {
+            Error::usage(format!("the server has no tool {name}"))
+                .hint(format!("it has {}", names(tools.iter())))
+        });
+    }
+    let fitting: Vec<&Tool> =
+        tools.iter().filter(|t| t.takes_request_id() && t.read_only != Hint::True).collect();
+    match fitting.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(Error::usage("no tool of this server takes a request_id and changes something")
+            .hint(format!("name one with --tool: {}", names(tools.iter())))),
+        several => Err(Error::usage("several tools of this server take a request_id")
+            .hint(format!("name one with --tool: {}", names(several.iter().copied())))),
+    }
+}
+
+fn names<'a>(tools: impl Iterator<Item = &'a Tool>) -> String {
+    tools.map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Arguments that the tool's schema asks for, different in each trial, so that no two requests look alike.
+pub(super) fn arguments(tool: &Tool, request_id: &str, n: u32, tag: &str) -> String {
+    let schema = tool.input_schema.as_deref().unwrap_or("{}");
+    let required = raw::get(schema, "required").and_then(raw::items).unwrap_or_default();
+    let mut out = Vec::new();
+    for name in required.iter().filter_map(|r| raw::as_str(r)) {
+        let kind = raw::get_path(schema, &["properties", &name, "type"]).and_then(raw::as_str);
+        let value = match (name.as_str(), kind.as_deref()) {
+            ("request_id", _) => raw::quote(request_id),
+            (_, Some("number" | "integer")) => n.max(1).to_string(),
+            (_, Some("boolean")) => "false".into(),
+            (_, Some("array")) => "[]".into(),
+            (_, Some("object")) => "{}".into(),
+            (name, _) => raw::quote(&format!("kill test {tag}, trial {n}: {name}")),
+        };
+        out.push(format!("{}:{value}", raw::quote(&name)));
+    }
+    if tool.takes_request_id()
+        && !required.iter().any(|r| raw::as_str(r).as_deref() == Some("request_id"))
+    {
+        out.push(format!("\"request_id\":{}", raw::quote(request_id)));
+    }
+    format!("{{{}}}", out.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_follow_the_schema_and_always_carry_the_key() {
+        let tool = Tool::parse(
+            r#"{"name":"t","inputSchema":{"properties":{"request_id":{"type":"string"},"n":{"type":"integer"},"title":{"type":"string"},"x":{"type":"array"}},"required":["n","title","x"]}}"#,
+        )
+        .unwrap();
+        let args = arguments(&tool, "kt-1-7", 7, "1");
+        assert_eq!(raw::get_str(&args, "request_id").as_deref(), Some("kt-1-7"));
+        assert_eq!((raw::get(&args, "n"), raw::get(&args, "x")), (Some("7"), Some("[]")));
+        assert!(raw::get_str(&args, "title").unwrap().contains("trial 7"));
+    }
+}
