@@ -268,7 +268,7 @@ fn pair_with(
 /// Proposals as a file to edit. What is not sure stands there as a comment.
 pub fn toml(proposals: &[Proposal], trace: &str) -> String {
     let mut out = String::new();
-    let trace: String = trace.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let trace = one_line(trace);
     let _ = writeln!(
         out,
         "# Proposed by `redial audit --infer` from {trace}.\n# Edit it: a trace shows what happened, not what was agreed. What is only likely by chance is commented out."

@@ -4,6 +4,7 @@
 use super::finding::{Finding, Kind};
 use super::fold::{Audit, Tool};
 use super::handle::Handle;
+use crate::record::redact::MASK;
 use crate::text::visible;
 use std::fmt::Write;
 
@@ -12,20 +13,20 @@ const LIVES: usize = 60;
 /// Findings shown in a section.
 const SHOWN: usize = 40;
 
-/// Writes the page. `file` and `contracts` are names of files.
+/// Writes the page. `file` and `contracts` are names of files; values under a name that `secret` knows are hidden.
 pub fn markdown(
     audit: &Audit,
-    file: &str,
-    contracts: Option<&str>,
+    (file, contracts): (&str, Option<&str>),
     findings: &[Finding],
     warnings: &[String],
+    secret: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# State handles in {}\n", cell(file));
     summary(&mut out, audit, contracts, findings, warnings);
     authorization(&mut out, audit, findings);
     tools(&mut out, audit);
-    lives(&mut out, audit);
+    lives(&mut out, audit, secret);
     connection(&mut out, findings);
     rest(&mut out, findings);
     out
@@ -191,7 +192,7 @@ fn tools(out: &mut String, audit: &Audit) {
     }
 }
 
-fn lives(out: &mut String, audit: &Audit) {
+fn lives(out: &mut String, audit: &Audit, secret: &dyn Fn(&str) -> bool) {
     let all = audit.handles.all();
     if all.is_empty() {
         return;
@@ -213,7 +214,7 @@ fn lives(out: &mut String, audit: &Audit) {
             out,
             "| {} = {} | life {}, call {} ({}) | {used} | {} |",
             code(audit.name_of(h.name)),
-            code(&h.value),
+            code(if secret(audit.name_of(h.name)) { MASK } else { &h.value }),
             h.who.generation,
             h.call,
             code(&audit.tool_of(h.tool).name),
@@ -317,8 +318,15 @@ fn list(out: &mut String, findings: &[&Finding]) {
 /// markup escaped.
 fn cell(foreign: &str) -> String {
     let mut out = String::new();
-    for c in visible(foreign).chars() {
+    let text = visible(foreign);
+    let mut all = text.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = all.next() {
+        let inside = before.is_alphanumeric() && all.peek().is_some_and(|n| n.is_alphanumeric());
+        before = c;
         match c {
+            // Inside a word it means nothing (GitHub's Markdown, section 6.2).
+            '_' if inside => out.push('_'),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),

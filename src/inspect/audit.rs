@@ -168,6 +168,11 @@ impl Trace {
         (list, all)
     }
 
+    /// Whether values under this name are to be hidden: in a recording they are already.
+    pub fn is_secret(&self, name: &str) -> bool {
+        self.form != Form::Recording && self.rules.as_ref().is_some_and(|r| r.is_secret_name(name))
+    }
+
     /// A trace of other programs may hold credentials.
     fn clean(&self, mut f: Finding) -> Finding {
         let Some(rules) = self.rules.as_ref().filter(|_| self.form != Form::Recording) else {

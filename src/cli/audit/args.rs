@@ -1,6 +1,6 @@
 //! What `redial audit` takes.
 
-use crate::cli::args::{EndpointArgs, LedgerArgs, ReadOnly};
+use crate::cli::args::{EndpointArgs, LedgerArgs, ReadOnly, seconds};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "NAME", requires = "fresh_sessions")]
     pub confirm_tool: Vec<String>,
     /// With --fresh-sessions: seconds until a call counts as unanswered
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub timeout: f64,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]

@@ -3,13 +3,14 @@
 
 pub mod args;
 mod doc;
+mod fresh;
 mod junit;
 mod plain;
 
 use super::open::open_ledger;
 use super::plain::print_raw;
 use super::report::Done;
-use crate::audit::{Finding, Options, infer};
+use crate::audit::{Finding, Options, infer, page};
 use crate::config::Config;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::audit::{Trace, contracts};
@@ -42,6 +43,9 @@ pub async fn run(a: AuditArgs, config: &Config) -> Done {
     if !a.fresh_sessions && !a.endpoint.is_none() {
         return Err(Error::usage("an endpoint is only called with --fresh-sessions").into());
     }
+    if a.fresh_sessions {
+        return fresh::run(&a, config).await;
+    }
     let here = std::env::current_dir().unwrap_or_default();
     let agreed = if a.infer { None } else { contracts(a.contracts.as_deref(), &here)? };
     let (path, agreed) = agreed.map_or((None, None), |(p, c)| (Some(p), Some(c)));
@@ -53,7 +57,6 @@ pub async fn run(a: AuditArgs, config: &Config) -> Done {
     };
     let mut trace = Trace::open(&a.trace, options)?;
     trace.whole()?;
-    let _ = config;
     if a.infer {
         return Ok(propose(&a, &trace)?);
     }
@@ -63,7 +66,7 @@ pub async fn run(a: AuditArgs, config: &Config) -> Done {
     }
     let audited = judged(trace, path, warnings);
     if a.report {
-        print_raw(&page(&audited));
+        print_raw(&markdown(&audited));
     } else if a.junit {
         print_raw(&junit::xml(&audited));
     } else if a.json {
@@ -101,15 +104,15 @@ fn judged(trace: Trace, contracts: Option<PathBuf>, mut warnings: Vec<String>) -
     Audited { trace, contracts, findings, counts, warnings }
 }
 
-fn page(a: &Audited) -> String {
+fn markdown(a: &Audited) -> String {
     let file = a.trace.path().display().to_string();
     let contracts = a.contracts.as_ref().map(|p| p.display().to_string());
-    crate::audit::page::markdown(
+    page::markdown(
         &a.trace.audit,
-        &file,
-        contracts.as_deref(),
+        (&file, contracts.as_deref()),
         &a.findings,
         &a.warnings,
+        &|name| a.trace.is_secret(name),
     )
 }
 
