@@ -3,7 +3,7 @@
 //! with the nearest right one: a setting that silently does nothing is worse than none.
 
 use crate::error::{Error, Result};
-use crate::judge::gate::HintOverride;
+use crate::judge::gate::{HintOverride, ProjectHints};
 use crate::tui::keymap::{Keymap, Remaps};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
@@ -33,8 +33,15 @@ pub struct Config {
     pub ledger: LedgerConfig,
     /// How the server is talked to.
     pub server: ServerConfig,
+    /// What is hidden in recordings.
+    pub record: RecordConfig,
+    /// How answers of then and now are compared.
+    pub replay: ReplayConfig,
     /// A person's word on tools.
     pub hints: BTreeMap<String, Hints>,
+    /// The project's word on tools, which can only make the gate stricter.
+    #[serde(skip)]
+    pub project_hints: BTreeMap<String, Hints>,
     /// Other keys than the table's.
     pub keys: Remaps,
     /// A theme was named.
@@ -89,6 +96,26 @@ impl ServerConfig {
     }
 }
 
+/// `[record]`; what the user's file and the project's say is both hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordConfig {
+    /// Names of members, headers and options whose values are hidden.
+    pub redact_keys: Vec<String>,
+    /// Paths of a frame whose values are.
+    pub redact_paths: Vec<String>,
+    /// Regular expressions for texts that are.
+    pub redact_patterns: Vec<String>,
+}
+
+/// `[replay]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayConfig {
+    /// Paths of an answer that may differ.
+    pub ignore: Vec<String>,
+}
+
 /// `[hints.TOOL]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -98,12 +125,27 @@ pub struct Hints {
     pub destructive: Option<bool>,
 }
 
-impl From<Hints> for HintOverride {
-    fn from(h: Hints) -> HintOverride {
+impl Hints {
+    /// As the user's own word, beside what the project says.
+    fn with(self, project: Hints) -> HintOverride {
+        let milder = project.read_only == Some(true)
+            || project.idempotent == Some(true)
+            || project.destructive == Some(false);
+        // What the user says too is the user's word.
+        let same = |own: Option<bool>, said: Option<bool>| said.is_none() || own == said;
+        let agreed = same(self.read_only, project.read_only)
+            && same(self.idempotent, project.idempotent)
+            && same(self.destructive, project.destructive);
         HintOverride {
-            read_only: h.read_only,
-            idempotent: h.idempotent,
-            destructive: h.destructive,
+            read_only: self.read_only,
+            idempotent: self.idempotent,
+            destructive: self.destructive,
+            project: ProjectHints {
+                not_read_only: project.read_only == Some(false),
+                not_idempotent: project.idempotent == Some(false),
+                destructive: project.destructive == Some(true),
+                ignored: milder && !agreed,
+            },
         }
     }
 }
@@ -117,7 +159,10 @@ impl Default for Config {
             read_only: false,
             ledger: LedgerConfig::default(),
             server: ServerConfig::default(),
+            record: RecordConfig::default(),
+            replay: ReplayConfig::default(),
             hints: BTreeMap::new(),
+            project_hints: BTreeMap::new(),
             keys: Remaps::new(),
             theme_is_set: false,
         }
@@ -176,10 +221,22 @@ impl Config {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Config> {
         let mut merged = Table::new();
-        for path in [user, project].into_iter().flatten() {
-            if let Some(text) = read(path)? {
+        let mut project_hints = BTreeMap::new();
+        for (path, from_project) in [(user, false), (project, true)] {
+            if let Some(path) = path
+                && let Some(text) = read(path)?
+            {
                 let mut table = parse(&path.display().to_string(), &text)?;
                 roots_beside(path, &mut table);
+                let on = |t: &Table| t.get("read_only").and_then(Value::as_bool);
+                if from_project && on(&merged) == Some(true) {
+                    // Nor does a project let out what its user stops.
+                    table.remove("read_only");
+                }
+                if from_project && let Some(hints) = table.remove("hints") {
+                    // It was checked with the rest of the file.
+                    project_hints = BTreeMap::deserialize(hints).unwrap_or_default();
+                }
                 merge(&mut merged, table);
             }
         }
@@ -199,12 +256,15 @@ impl Config {
         let theme_is_set = merged.contains_key("theme");
         let config = Config::deserialize(merged)
             .map_err(|e| Error::usage(format!("configuration: {}", e.message())))?;
-        Ok(Config { theme_is_set, ..config })
+        Ok(Config { theme_is_set, project_hints, ..config })
     }
 
     /// The hints as the gate takes them.
     pub fn hint_overrides(&self) -> BTreeMap<String, HintOverride> {
-        self.hints.iter().map(|(tool, h)| (tool.clone(), (*h).into())).collect()
+        let tools = self.hints.keys().chain(self.project_hints.keys());
+        let of =
+            |all: &BTreeMap<String, Hints>, t: &String| all.get(t).copied().unwrap_or_default();
+        tools.map(|t| (t.clone(), of(&self.hints, t).with(of(&self.project_hints, t)))).collect()
     }
 }
 
@@ -314,6 +374,10 @@ fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(a)), Value::Table(b)) => merge(a, b),
+            // A project can't bring to light what its user hides.
+            (Some(Value::Array(a)), Value::Array(mut b)) if key.starts_with("redact_") => {
+                a.append(&mut b)
+            }
             (_, value) => drop(under.insert(key, value)),
         }
     }
@@ -417,6 +481,24 @@ mod tests {
         assert_eq!(super::project(&deep), Some(project));
         std::fs::create_dir(folder.path().join("a/.git")).unwrap();
         assert_eq!(super::project(&deep), None);
+    }
+
+    #[test]
+    fn a_project_can_make_the_gate_stricter_and_not_milder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (user, project) =
+            (folder.path().join("config.toml"), folder.path().join("redial.toml"));
+        std::fs::write(&user, "[hints.a]\nidempotent = true\n[hints.b]\nidempotent = true")
+            .unwrap();
+        let hints = "[hints.a]\nidempotent = false\n[hints.b]\nidempotent = true\n[hints.c]\nread_only = true";
+        std::fs::write(&project, hints).unwrap();
+        let all = Config::from(Some(&user), Some(&project), &none).unwrap().hint_overrides();
+        assert!(all["a"].project.not_idempotent && !all["a"].project.ignored);
+        assert!(!all["b"].project.ignored && all["b"].idempotent == Some(true));
+        assert!(all["c"].project.ignored && all["c"].read_only.is_none());
+        std::fs::write(&user, "read_only = true").unwrap();
+        std::fs::write(&project, "read_only = false").unwrap();
+        assert!(Config::from(Some(&user), Some(&project), &none).unwrap().read_only);
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub async fn open(
     match ready {
         Ok(()) => Ok(client),
         Err(error) => {
-            let witness = Some(Witness::of(&client, None));
+            let witness = Some(Witness::after(&client, None).await);
             client.close().await;
             Err(Failure { error, witness })
         }

@@ -66,8 +66,7 @@ impl Asked {
         if let Some(w) =
             witness.as_ref().filter(|_| !matches!(error.exit, Exit::Usage | Exit::Gate))
         {
-            p.tail("server's last stderr lines:", &w.stderr);
-            p.tail("its stdout that is not JSON-RPC:", &w.noise);
+            w.tails(&mut p, "");
         }
         p.complain();
         complain(&error.to_string());

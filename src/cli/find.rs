@@ -12,6 +12,7 @@ use super::plain::{Plain, Role, print_raw};
 use super::report::{Done, Witness, clip};
 use super::rows::RowJson;
 use crate::client::Client;
+use crate::config::Config;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::look::Looked;
@@ -53,7 +54,7 @@ struct EvidenceJson {
     text: String,
 }
 
-pub async fn run(a: FindArgs) -> Done {
+pub async fn run(a: FindArgs, config: &Config) -> Done {
     check_request_id(&a.request_id)?;
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
@@ -66,6 +67,7 @@ pub async fn run(a: FindArgs) -> Done {
     readable(ledger.as_ref()).await?;
     let mut inspector = Inspector::new(ledger, None, rules);
     inspector.look_up = a.lookup.clone();
+    inspector.hints = config.hint_overrides();
     let Some(endpoint) = endpoint else {
         let request = inspector.request(&a.request_id, None).await;
         let asked = Server { why: Some("no endpoint was asked".into()), ..Server::default() };
@@ -118,7 +120,7 @@ async fn look(inspector: &Inspector, a: &FindArgs, client: &Client) -> Result<Ex
         why: looked.why.clone(),
         looked: Some(looked),
         error: None,
-        witness: Witness::of(client, None),
+        witness: Witness::after(client, None).await,
     };
     Ok(report(a, &request, &server))
 }
@@ -133,8 +135,7 @@ fn report(a: &FindArgs, request: &Request, server: &Server) -> Exit {
     let why = server.why.as_deref().filter(|_| server.asked);
     plain(&mut p, &a.request_id, request, server.answer(), why);
     if server.asked && server.answer().is_none() {
-        p.tail("server's last stderr lines:", &server.witness.stderr);
-        p.tail("its stdout that is not JSON-RPC:", &server.witness.noise);
+        server.witness.tails(&mut p, "");
         if let Some(hint) = server.error.as_ref().and_then(|e| e.hint.as_ref()) {
             p.field("endpoint", Role::Text, hint);
         }

@@ -146,6 +146,7 @@ async fn give_up(
 ) -> Option<Result<Exit>> {
     let ending = async {
         if !client.endpoint().is_http() {
+            client.ending(&format!("given up ({})", interrupt.seen().unwrap_or("signal")));
             end(client, interrupt).await;
         }
         loop {

@@ -62,7 +62,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     };
     // A tap has no runtime, and its exit status is the server's.
     if let Some(Command::Record(a)) = &cli.command {
-        return record::run(a);
+        return record::run(a, &config);
     }
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
@@ -91,10 +91,13 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         None => demo::run().await,
         Some(Command::Attach(a)) => attach::run(a, config).await,
         Some(Command::Rows(a)) => interrupt::reading(rows::run(a)).await,
-        Some(Command::Find(a)) if a.endpoint.is_none() => interrupt::reading(find::run(a)).await,
-        Some(Command::Find(a)) => find::run(a).await,
+        Some(Command::Find(a)) if a.endpoint.is_none() => {
+            let config = config.clone();
+            interrupt::reading(async move { find::run(a, &config).await }).await
+        }
+        Some(Command::Find(a)) => find::run(a, config).await,
         Some(Command::Reissue(a)) => reissue::run(a, config).await,
-        Some(Command::Tools(a)) => tools::run(a).await,
+        Some(Command::Tools(a)) => tools::run(a, config).await,
         Some(Command::Call(a)) => call::run(a, config).await,
         Some(Command::Killtest(a)) => killtest::run(a).await,
         Some(Command::Lab(a)) => lab::run(a).await,
@@ -104,7 +107,7 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),
-        Some(Command::Show(a)) => show::run(a).await,
+        Some(Command::Show(a)) => show::run(a, config).await,
         Some(Command::Replay(a)) => replay::run(a, config).await,
         Some(Command::Mock(a)) => mock::run(a).await,
         Some(Command::Audit(a)) => audit::run(a, config).await,

@@ -125,7 +125,8 @@ pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> 
         complain(warning);
     }
     let released = inspector.release(&prepared.agreed(confirmed.as_deref())).await?;
-    let call = CallJson::new(&released.call, Witness::of(client, Some(released.call.generation)));
+    let call =
+        CallJson::new(&released.call, Witness::after(client, Some(released.call.generation)).await);
     if let Some(name) = run.interrupt.seen() {
         complain(&format!("interrupted ({name}); what became of the call:"));
     }

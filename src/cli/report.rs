@@ -7,13 +7,21 @@ use super::plain::{Plain, Role};
 use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::journal::call::answer_text;
+use crate::journal::fold::Tail;
 use crate::journal::{AnswerStatus, Call, Outcome};
 use crate::time::span;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::time::Duration;
 
-/// How many of the server's last lines are shown.
-const LINES: usize = 8;
+/// How many of the server's last lines are kept for a report, of stderr and of noise.
+const LINES: usize = 100;
+/// How many of each are shown to people, and stand in each line of a batch.
+const FEW: usize = 12;
+/// stderr travels on its own pipe: what was written before an answer may be read after it. A report waits until
+/// nothing has come for so long, or for all of the second.
+const QUIET: Duration = Duration::from_millis(15);
+const PATIENCE: Duration = Duration::from_millis(75);
 
 /// How a child ended.
 #[derive(Debug, Clone, Serialize)]
@@ -31,8 +39,12 @@ pub struct Witness {
     pub exit: Option<ExitJson>,
     /// The last stderr lines.
     pub stderr: Vec<String>,
+    /// Earlier lines of it, which are not in the report.
+    pub stderr_dropped: u64,
     /// The last lines on stdout that were not JSON-RPC.
     pub noise: Vec<String>,
+    /// Earlier ones, which are not in the report.
+    pub noise_dropped: u64,
     /// The protocol revision.
     pub protocol: Option<String>,
     /// In words, for people.
@@ -46,24 +58,85 @@ impl Witness {
         client.journal().read(|s| {
             let g = n.and_then(|n| s.generation_n(n)).or(s.generation());
             let ended = g.and_then(|g| g.ended);
+            let tail = |t: &Tail| (t.last(LINES), t.seen() - t.len().min(LINES) as u64);
+            let (stderr, stderr_dropped) = g.map(|g| tail(&g.stderr)).unwrap_or_default();
+            let (noise, noise_dropped) = g.map(|g| tail(&g.noise)).unwrap_or_default();
+            let by_us = g.is_some_and(|g| g.ending.is_some());
+            let whose = if by_us { "redial ended it" } else { "its process ended" };
             Witness {
                 exit: ended.map(|e| ExitJson { code: e.code, signal: e.signal }),
-                stderr: g.map(|g| g.stderr.last(LINES)).unwrap_or_default(),
-                noise: g.map(|g| g.noise.last(LINES)).unwrap_or_default(),
+                stderr,
+                stderr_dropped,
+                noise,
+                noise_dropped,
                 protocol: s.protocol.clone(),
-                exit_words: ended.map(|e| e.words()),
+                exit_words: ended.map(|e| format!("{whose}: {}", e.words())),
             }
         })
+    }
+
+    /// The same once its last words have had a moment to arrive.
+    pub async fn after(client: &Client, n: Option<u32>) -> Witness {
+        let said = || {
+            client.journal().read(|s| {
+                let g = n.and_then(|n| s.generation_n(n)).or(s.generation());
+                g.map_or(0, |g| g.stderr.seen() + g.noise.seen())
+            })
+        };
+        let quiet = async {
+            let mut before = said();
+            loop {
+                tokio::time::sleep(QUIET).await;
+                match said() {
+                    now if now == before => return,
+                    now => before = now,
+                }
+            }
+        };
+        if !client.endpoint().is_http() {
+            tokio::time::timeout(PATIENCE, quiet).await.ok();
+        }
+        Witness::of(client, n)
+    }
+
+    /// The same for one line of many: fewer lines.
+    pub fn short(mut self) -> Witness {
+        let cut = |lines: &mut Vec<String>, dropped: &mut u64| {
+            let more = lines.len().saturating_sub(FEW);
+            lines.drain(..more);
+            *dropped += more as u64;
+        };
+        cut(&mut self.stderr, &mut self.stderr_dropped);
+        cut(&mut self.noise, &mut self.noise_dropped);
+        self
+    }
+
+    /// The last lines of both, for people.
+    pub fn tails(&self, p: &mut Plain, indent: &str) {
+        let few = self.clone().short();
+        let stderr = earlier(few.stderr_dropped);
+        p.tail(&format!("{indent}server's last stderr lines{stderr}:"), &few.stderr);
+        few.noise_tail(p, indent);
+    }
+
+    /// The last lines of noise.
+    pub fn noise_tail(&self, p: &mut Plain, indent: &str) {
+        let few = self.clone().short();
+        let noise = earlier(few.noise_dropped);
+        p.tail(&format!("{indent}its stdout that is not JSON-RPC{noise}:"), &few.noise);
     }
 
     /// The lines a person needs when something went wrong.
     pub fn plain(&self, p: &mut Plain) {
         if let Some(words) = &self.exit_words {
-            p.field("server", Role::Bad, &format!("its process ended: {words}"));
+            p.field("server", Role::Bad, words);
         }
-        p.tail("server's last stderr lines:", &self.stderr);
-        p.tail("its stdout that is not JSON-RPC:", &self.noise);
+        self.tails(p, "");
     }
+}
+
+fn earlier(n: u64) -> String {
+    if n == 0 { String::new() } else { format!(" ({n} earlier ones are not shown)") }
 }
 
 /// One call and what became of it (design: "call, reissue, a batch line").
@@ -160,7 +233,7 @@ impl CallJson {
         if matches!(self.outcome, "unknown" | "not_sent" | "refused") {
             self.witness.plain(p);
         } else if role != Role::Good {
-            p.tail("server's last stderr lines:", &self.witness.stderr);
+            self.witness.tails(p, "");
         }
     }
 }

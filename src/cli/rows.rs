@@ -100,9 +100,40 @@ pub async fn run(a: RowsArgs) -> Done {
     let wanted = if a.state.is_empty() { wanted.saturating_add(1) } else { usize::MAX };
     let (overview, held) = snapshot(&inspector, wanted).await.map_err(ledger_error)?;
     let judging = inspector.judging(overview).await;
+    known_states(&a.state, inspector.counts(&judging, Time::now()).states.keys())?;
     let windows = Windows { ledger, inspector, judging, held, now: Time::now() };
     if a.json { json(&a, &windows).await } else { plain(&a, &windows).await }
 }
+
+/// A state that nobody has a word for selects nothing, silently. The ledger's own words count too.
+///
+/// # Errors
+/// Exit 2 with near words.
+fn known_states<'a>(asked: &[String], there: impl Iterator<Item = &'a State>) -> Result<(), Error> {
+    let mut words: Vec<&str> = STATES.iter().map(State::word).collect();
+    words.extend(there.map(State::word));
+    let unknown = asked.iter().find(|a| !words.iter().any(|w| w.eq_ignore_ascii_case(a)));
+    let Some(asked) = unknown else { return Ok(()) };
+    let error = Error::usage(format!(
+        "--state {asked:?} is no state of a request, and no word of this ledger"
+    ));
+    let near = crate::near::near(&words, asked);
+    Err(match near.is_empty() {
+        true => error.hint(format!("there are: {}", words.join(", "))),
+        false => error.hint(format!("did you mean {}?", near.join(" or "))),
+    })
+}
+
+/// The states that a row can be in by redial's own words.
+const STATES: [State; 7] = [
+    State::Running,
+    State::Done,
+    State::Abandoned,
+    State::Waiting,
+    State::Failed,
+    State::Cancelled,
+    State::Expired,
+];
 
 /// The overview, and the newest `wanted` rows from the same read where they are few enough. A ledger with a
 /// rollback journal lets its writer commit in the middle of a read: then it is read again.

@@ -6,22 +6,24 @@ use super::connect::{open, settings};
 use super::interrupt::{Interrupt, watched};
 use super::json::{document, raw_value};
 use super::plain::{Cell, Plain, Role, print_raw};
-use super::report::Done;
+use super::report::{Done, Witness};
+use crate::config::Config;
 use crate::error::Exit;
 use crate::journal::{Hint, Session, Tool};
 use crate::judge::class::{Class, oddities};
-use crate::judge::gate::tool_gate;
+use crate::judge::gate::{IGNORED, ToolGate, tool_gate};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 #[derive(Serialize)]
 struct Doc {
     schema: &'static str,
-    protocol: Option<String>,
     server: Server,
     tools: Vec<ToolJson>,
     dropped: Vec<String>,
     complete: bool,
+    #[serde(flatten)]
+    witness: Witness,
 }
 
 #[derive(Serialize, Default)]
@@ -34,6 +36,7 @@ struct Server {
 struct ToolJson {
     name: String,
     hints: Option<Box<RawValue>>,
+    overruled: Option<Overruled>,
     gate: &'static str,
     why: String,
     takes_request_id: bool,
@@ -41,7 +44,59 @@ struct ToolJson {
     warnings: Vec<String>,
 }
 
-pub async fn run(a: ToolsArgs) -> Done {
+/// What a configuration makes of a hint; absent where it leaves it as sent.
+#[derive(Serialize, Default)]
+struct Overruled {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive: Option<bool>,
+}
+
+/// A tool with what the configuration says of it.
+struct Listed<'a> {
+    sent: &'a Tool,
+    judged: Tool,
+    gate: ToolGate,
+    class: Class,
+    warnings: Vec<String>,
+}
+
+impl<'a> Listed<'a> {
+    fn all(s: &'a Session, look_up: &str, config: &Config) -> Vec<Listed<'a>> {
+        let overrides = config.hint_overrides();
+        let one = |sent: &'a Tool| {
+            let own = overrides.get(&sent.name).copied().unwrap_or_default();
+            let judged = own.apply(sent);
+            let mut warnings = oddities(&judged, look_up);
+            warnings.extend(own.project.ignored.then(|| IGNORED.to_owned()));
+            Listed {
+                gate: tool_gate(Some(&judged), s.tools.complete),
+                class: Class::of(&judged, s.tools.complete),
+                sent,
+                judged,
+                warnings,
+            }
+        };
+        s.tools.tools.iter().map(one).collect()
+    }
+
+    /// Where the configuration says otherwise than the server.
+    fn overruled(&self) -> Option<Overruled> {
+        let (sent, own) = (self.sent, &self.judged);
+        let pick = |a: Hint, b: Hint| (a != b).then_some(b == Hint::True);
+        let o = Overruled {
+            read_only: pick(sent.read_only, own.read_only),
+            idempotent: pick(sent.idempotent, own.idempotent),
+            destructive: pick(sent.destructive, own.destructive),
+        };
+        (o.read_only.is_some() || o.idempotent.is_some() || o.destructive.is_some()).then_some(o)
+    }
+}
+
+pub async fn run(a: ToolsArgs, config: &Config) -> Done {
     let endpoint = a.endpoint.required()?;
     let interrupt = Interrupt::listen();
     let client =
@@ -49,44 +104,44 @@ pub async fn run(a: ToolsArgs) -> Done {
     let work = async {
         client.tools().await?;
         if a.json {
-            print_raw(&document(&client.journal().read(|s| report(s, &a.lookup))));
+            let witness = Witness::after(&client, None).await;
+            print_raw(&document(&client.journal().read(|s| report(s, &a.lookup, config, witness))));
         } else {
-            client.journal().read(|s| plain(s, &a.lookup)).print();
+            let mut p = client.journal().read(|s| plain(s, &a.lookup, config));
+            // What stands between messages is the server's mistake, and often the reason for others.
+            Witness::of(&client, None).noise_tail(&mut p, "");
+            p.print();
         }
         Ok(Exit::Good)
     };
     watched(&client, &interrupt, "", work).await
 }
 
-fn report(s: &Session, look_up: &str) -> Doc {
+fn report(s: &Session, look_up: &str, config: &Config, witness: Witness) -> Doc {
     let server = s.server.clone().unwrap_or_default();
     Doc {
         schema: "redial/tools@1",
-        protocol: s.protocol.clone(),
         server: Server { name: server.name, version: server.version },
-        tools: s
-            .tools
-            .tools
-            .iter()
-            .map(|t| {
-                let gate = tool_gate(Some(t), s.tools.complete);
-                ToolJson {
-                    name: t.name.clone(),
-                    hints: raw_value(t.annotations.as_deref().unwrap_or("{}")),
-                    gate: gate.ask.word(),
-                    why: gate.why,
-                    takes_request_id: t.takes_request_id(),
-                    class: Class::of(t, s.tools.complete).word(),
-                    warnings: oddities(t, look_up),
-                }
+        tools: Listed::all(s, look_up, config)
+            .into_iter()
+            .map(|t| ToolJson {
+                name: t.sent.name.clone(),
+                hints: raw_value(t.sent.annotations.as_deref().unwrap_or("{}")),
+                overruled: t.overruled(),
+                gate: t.gate.ask.word(),
+                why: t.gate.why,
+                takes_request_id: t.sent.takes_request_id(),
+                class: t.class.word(),
+                warnings: t.warnings,
             })
             .collect(),
         dropped: s.tools.dropped.clone(),
         complete: s.tools.complete,
+        witness,
     }
 }
 
-fn plain(s: &Session, look_up: &str) -> Plain {
+fn plain(s: &Session, look_up: &str, config: &Config) -> Plain {
     let mut p = Plain::stdout();
     let server = s.server.clone().unwrap_or_default();
     let protocol = s.protocol.as_deref().unwrap_or("unknown");
@@ -94,34 +149,32 @@ fn plain(s: &Session, look_up: &str) -> Plain {
     if s.tools.tools.is_empty() {
         p.line(Role::Dim, "it lists no tools");
     }
-    let mut sorted: Vec<(Class, &Tool)> =
-        s.tools.tools.iter().map(|t| (Class::of(t, s.tools.complete), t)).collect();
+    let mut sorted = Listed::all(s, look_up, config);
     // Stable: within a class as the server lists them.
-    sorted.sort_by_key(|(class, _)| *class);
+    sorted.sort_by_key(|t| t.class);
     let mut rows: Vec<Vec<Cell>> = vec![
         ["tool", "class", "request_id", "gate", "why"].map(|h| (Role::Dim, h.to_owned())).to_vec(),
     ];
-    for (class, t) in &sorted {
-        let gate = tool_gate(Some(t), s.tools.complete);
-        let (role, class) = match class {
+    for t in &sorted {
+        let (role, class) = match t.class {
             Class::ChangesNothing => (Role::Good, "changes nothing"),
             Class::Repeatable => (Role::Text, "repeatable"),
             Class::Unprotected => (Role::Warn, "unprotected"),
         };
         rows.push(vec![
-            (Role::Strong, t.name.clone()),
+            (Role::Strong, t.sent.name.clone()),
             (role, class.into()),
-            (Role::Text, if t.takes_request_id() { "takes it" } else { "–" }.into()),
-            (role, gate.ask.word().into()),
-            (Role::Dim, format!("{} ({})", gate.why, hints(t))),
+            (Role::Text, if t.sent.takes_request_id() { "takes it" } else { "–" }.into()),
+            (role, t.gate.ask.word().into()),
+            (Role::Dim, why(t)),
         ]);
     }
     if !s.tools.tools.is_empty() {
         p.table(&rows, 0);
     }
-    for (_, t) in &sorted {
-        for odd in oddities(t, look_up) {
-            p.line(Role::Warn, &format!("warning: {} {odd}", t.name));
+    for t in &sorted {
+        for odd in &t.warnings {
+            p.line(Role::Warn, &format!("warning: {} {odd}", t.sent.name));
         }
     }
     for d in &s.tools.dropped {
@@ -136,7 +189,16 @@ fn plain(s: &Session, look_up: &str) -> Plain {
     p
 }
 
-/// The hints as sent, in a few words.
+/// What the gate goes by: the hints as sent, and where a configuration says otherwise.
+fn why(t: &Listed<'_>) -> String {
+    let sent = hints(t.sent);
+    match t.overruled() {
+        None => format!("{} ({sent})", t.gate.why),
+        Some(_) => format!("by the configuration: {} (as sent: {sent})", hints(&t.judged)),
+    }
+}
+
+/// The hints in a few words.
 fn hints(t: &Tool) -> String {
     let word = |hint: Hint, yes: &str, no: &str| match hint {
         Hint::Absent => None,

@@ -31,6 +31,8 @@ pub(super) enum Command {
     ListTools(oneshot::Sender<()>),
     /// Connect again now.
     Reconnect,
+    /// Say why everything is about to be ended.
+    Ending(String),
     /// End everything.
     Close(oneshot::Sender<()>),
 }
@@ -326,6 +328,7 @@ impl Driver {
                 self.end_conn(super::recover::GRACE_IDLE).await;
                 self.connect("asked to");
             }
+            Command::Ending(why) => drop(self.log(Kind::Note(Note::Ending { why }))),
             Command::Close(_) => {}
         }
     }

@@ -32,6 +32,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use offer::{Answerer, Choice, Question, Root, defaults};
+pub use recover::SESSION_LOST;
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -275,6 +276,12 @@ impl Client {
     /// Connects again now: an HTTP endpoint that waits, or a child that ended (a new process).
     pub fn reconnect(&self) {
         self.send(Command::Reconnect);
+    }
+
+    /// Says in the journal why the endpoint is about to be closed, so that what its child's end does to a call is not
+    /// taken for the child's own doing.
+    pub fn ending(&self, why: &str) {
+        self.send(Command::Ending(why.to_owned()));
     }
 
     /// Ends the endpoint: HTTP session deleted, child's stdin closed, then SIGTERM, then SIGKILL of its

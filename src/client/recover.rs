@@ -5,19 +5,24 @@ use super::backoff;
 use super::conn::{Conn, Transport};
 use super::driver::Driver;
 use super::opening::shorten;
+use super::stdio::Grace;
 use crate::journal::{Kind, LinkState};
 use crate::time::Time;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a child without anything in flight gets at each step of its end.
-pub(super) const GRACE_IDLE: Duration = Duration::from_millis(120);
+/// What a child without anything in flight gets: a command ends within 300 ms of its answer whatever the child does.
+pub(super) const GRACE_IDLE: Grace =
+    Grace { eof: Duration::from_millis(100), term: Duration::from_millis(60) };
 /// The same with calls in flight: it may be finishing them.
-const GRACE_BUSY: Duration = Duration::from_secs(2);
+const GRACE_BUSY: Grace = Grace { eof: Duration::from_secs(2), term: Duration::from_secs(2) };
 /// Quick ends in a row after which a child is not started again by itself.
 const RESPAWNS: u32 = 5;
 /// Sessions lost in quick succession that are replaced without waiting.
 const QUICK_SESSIONS: u32 = 3;
+
+/// How the note begins that says which session took the place of which.
+pub const SESSION_LOST: &str = "session lost";
 
 /// What is remembered of ends so far.
 #[derive(Default)]
@@ -130,7 +135,7 @@ impl Driver {
         if let Some((old, status)) = self.recovery.lost_session.take() {
             let new =
                 session_of(conn).map_or("none (the server gives none now)".into(), |s| shorten(&s));
-            self.note(format!("session lost (HTTP {status}): {} → {new}", shorten(&old)));
+            self.note(format!("{SESSION_LOST} (HTTP {status}): {} → {new}", shorten(&old)));
         }
     }
 
@@ -182,7 +187,7 @@ impl Driver {
         }
     }
 
-    pub async fn end_conn(&mut self, grace: Duration) {
+    pub async fn end_conn(&mut self, grace: Grace) {
         self.live.send_replace(None);
         self.stop_listening();
         let Some(conn) = self.conn.take() else { return };

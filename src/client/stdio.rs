@@ -6,7 +6,7 @@
 use super::conn::Conn;
 use super::driver::LinkEvent;
 use super::group::Group;
-use crate::journal::Kind;
+use crate::journal::{Kind, Note};
 use crate::wire::lines::Lines;
 use bytes::Bytes;
 use rustix::process::Signal;
@@ -25,6 +25,8 @@ const LINE_LIMIT: usize = 64 << 20;
 const STDERR_LINE_LIMIT: usize = 64 << 10;
 /// How long the pipes may lag behind the process's end: a grandchild may hold them open for ever.
 const DRAIN: Duration = Duration::from_millis(300);
+/// After this long without a byte taken a server counts as not reading its stdin.
+const UNREAD: Duration = Duration::from_millis(250);
 /// How often is looked whether what an ended child left behind is still there.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -36,6 +38,15 @@ pub(super) struct Pipe {
     group: Arc<Group>,
     exited: watch::Receiver<bool>,
     hurry: watch::Receiver<bool>,
+}
+
+/// How long each step of a child's end waits for it.
+#[derive(Clone, Copy)]
+pub(super) struct Grace {
+    /// After its stdin was closed.
+    pub eof: Duration,
+    /// After SIGTERM.
+    pub term: Duration,
 }
 
 /// What a started child needs to be attached to its generation.
@@ -114,9 +125,9 @@ impl Pipe {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits `grace`, or
+    /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits its `grace`, or
     /// not at all once there is a hurry. What a child that ended before left behind is killed as well.
-    pub async fn end(&self, grace: Duration) {
+    pub async fn end(&self, grace: Grace) {
         self.close_stdin.send_replace(true);
         let (mut exited, mut hurry) = (self.exited.clone(), self.hurry.clone());
         let mut gone = async |wait: Duration| {
@@ -127,9 +138,9 @@ impl Pipe {
                 () = tokio::time::sleep(wait) => false,
             }
         };
-        if !gone(grace).await {
+        if !gone(grace.eof).await {
             self.group.signal(Signal::TERM);
-            if !gone(grace).await {
+            if !gone(grace.term).await {
                 self.group.signal(Signal::KILL);
                 let mut exited = self.exited.clone();
                 tokio::time::timeout(Duration::from_secs(1), exited.wait_for(|e| *e)).await.ok();
@@ -153,7 +164,7 @@ async fn write_all(
             _ = closing.wait_for(|c| *c) => break,
         };
         queued.fetch_sub(1, Ordering::Relaxed);
-        if let Err((written, e)) = write_line(&mut stdin, &raw).await {
+        if let Err((written, e)) = write_line(&conn, seq, &mut stdin, &raw).await {
             let what = if conn.is_over() {
                 "the server process has ended"
             } else {
@@ -173,19 +184,37 @@ async fn write_all(
     }
 }
 
-/// Writes one line; on failure says how many bytes had been taken by the pipe.
-async fn write_line(stdin: &mut ChildStdin, raw: &Bytes) -> Result<(), (usize, std::io::Error)> {
+/// Writes one line; on failure says how many bytes had been taken by the pipe. A server that takes none for a while
+/// is told of.
+async fn write_line(
+    conn: &Conn,
+    seq: u64,
+    stdin: &mut ChildStdin,
+    raw: &Bytes,
+) -> Result<(), (usize, std::io::Error)> {
     let mut line = Vec::with_capacity(raw.len() + 1);
     line.extend_from_slice(raw);
     line.push(b'\n');
-    let mut done = 0;
+    let (mut done, mut full) = (0, false);
+    let tell = |full| conn.log(Kind::Note(Note::Stdin { from: seq, full }));
     while done < line.len() {
-        match stdin.write(&line[done..]).await {
+        let written = tokio::select! {
+            written = stdin.write(&line[done..]) => written,
+            () = tokio::time::sleep(UNREAD), if !full => {
+                full = true;
+                tell(true);
+                continue;
+            }
+        };
+        match written {
             Ok(0) => return Err((done, std::io::ErrorKind::WriteZero.into())),
             Ok(n) => done += n,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => return Err((done, e)),
         }
+    }
+    if full {
+        tell(false);
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub fn copy(s: &Session) -> Session {
             noise: Tail::default(),
             transport: g.transport.clone(),
             session_id: g.session_id.clone(),
+            ending: g.ending.clone(),
             ..*g
         });
         let mut light = Session::default();

@@ -10,7 +10,7 @@ use super::request::Request;
 use super::tool::known_tool;
 use crate::error::{Error, Result};
 use crate::journal::{Call, Tool, ToolList};
-use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, gate, tool_gate};
+use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, Refusal, gate, tool_gate};
 use crate::model::arguments::{Candidate, Choice, Source, choose, with_request_id};
 use crate::model::hash::Shape;
 use crate::time::Time;
@@ -254,7 +254,8 @@ impl Inspector {
 /// The server's own wait for work that another call does (seed 000: `WAIT_SECONDS`), in seconds.
 const SERVER_WAITS_S: f64 = 20.0;
 
-fn short_limit(limit_s: f64) -> Option<String> {
+/// The limit is shorter than what a server may take by design; in words.
+pub fn short_limit(limit_s: f64) -> Option<String> {
     (limit_s <= SERVER_WAITS_S).then(|| {
         format!(
             "the limit ({limit_s} s) is shorter than the server's own wait ({SERVER_WAITS_S} s) plus the work: a repeat of what still runs may be given up before the server can say so"
@@ -270,7 +271,13 @@ fn several(names: &[&str]) -> Error {
 /// Why the gate stopped a call.
 pub fn stopped(d: &Decision) -> Error {
     match &d.refused {
-        Some(r) => Error::new(r.exit(), format!("{}; nothing was sent", r.why())),
+        Some(r) => {
+            let error = Error::new(r.exit(), format!("{}; nothing was sent", r.why()));
+            match what_then(r) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        }
         None => Error::new(
             crate::error::Exit::Gate,
             format!(
@@ -283,6 +290,22 @@ pub fn stopped(d: &Decision) -> Error {
             "if that is what you want, repeat the command with --confirm {}",
             shell_quoted(&d.confirm)
         )),
+    }
+}
+
+/// What can be done about a refusal.
+fn what_then(r: &Refusal) -> Option<&'static str> {
+    match r {
+        Refusal::Conflict(_) => Some(
+            "if it is the same work, give the arguments of its first call (--args-from finds them in the agent's log); other work wants a request_id of its own",
+        ),
+        Refusal::Mismatch(_) => Some(
+            "attach the server that writes this ledger, or the ledger that this server writes; `redial find` with both shows what each says",
+        ),
+        Refusal::ReadOnly(_) => Some(
+            "without --read-only (REDIAL_READ_ONLY, read_only in the configuration) the gate asks instead",
+        ),
+        Refusal::NoSuchTool(_) => None,
     }
 }
 

@@ -144,7 +144,10 @@ impl Session {
                 // A list that was asked for before the change may be the one from before it.
                 self.tools_stale = self.tools_asked < self.tools_changed;
                 self.tools.complete =
-                    raw::get_str(result, "nextCursor").is_none_or(|c| c.is_empty());
+                    // One of another type can't be followed: what it leads to is missing.
+                    raw::get(result, "nextCursor").is_none_or(|c| {
+                        raw::is_null(c) || raw::as_str(c).is_some_and(|c| c.is_empty())
+                    });
             }
             Asked::Task { .. } | Asked::Other => {}
         }

@@ -7,6 +7,7 @@ use super::exchange::Exchange;
 use super::fold::Session;
 use super::refusal::{self, first_line, is_session_lost, refusal_words, refuses};
 use super::settle::{answered, end, left_open};
+use super::waiting::UNREAD;
 use crate::time::Time;
 use crate::wire::frame::Answer;
 use crate::wire::id::Id;
@@ -33,10 +34,11 @@ pub(super) fn timed_out(s: &mut Session, at: Time, call: CallId, after_s: f64) {
     }
     c.live.cancelled_at = Some(at);
     let so_far = match (c.live.headers_at, c.live.bytes) {
-        _ if c.exchange.is_none() => "",
-        (None, _) => ", not even headers",
-        (Some(_), 0) => "; the stream was open, 0 bytes came",
-        (Some(_), _) => "; the stream was open",
+        _ if c.live.unread => format!("; {UNREAD}"),
+        _ if c.exchange.is_none() => String::new(),
+        (None, _) => ", not even headers".into(),
+        (Some(_), 0) => "; the stream was open, 0 bytes came".into(),
+        (Some(_), _) => "; the stream was open".into(),
     };
     end(s, at, call, Outcome::Unknown, format!("no answer within {after_s} s{so_far}"));
 }
@@ -65,6 +67,9 @@ pub(super) fn generation_over(s: &mut Session, event: &Event, why: &str) {
             None => why.to_owned(),
         };
         end(s, event.at, call, Outcome::Unknown, why);
+        if let Some(c) = s.calls.get_mut(&call) {
+            c.live.lost = true;
+        }
     }
 }
 

@@ -39,7 +39,8 @@ pub enum Kind {
     /// The child closed its stdout (the process may live on).
     StdoutClosed,
     /// The child ended: an exit code or a signal number. `certain` says that nothing it started is left either:
-    /// its stdout came to an end and its process group is empty. A launcher that was killed proves neither.
+    /// its stdout came to an end and its process group is empty. A launcher that was killed proves neither, and of
+    /// one that runs its server elsewhere (see [`super::launcher`]) not even that is the server's end.
     Exit { code: Option<i32>, signal: Option<i32>, certain: bool },
     /// What a child that ended before had left behind is gone too.
     AllGone,
@@ -146,6 +147,11 @@ pub enum Note {
     Limit { call: u64, limit_s: f64, extends: bool },
     /// The server answered that it is not finished, and nothing here will go on with it; why.
     LeftOpen { call: u64, why: String },
+    /// redial is about to end this generation's process, and why: what follows is its own doing.
+    Ending { why: String },
+    /// The server does not read its stdin: the frame sent as event `from`, and what came after it, waits in a full
+    /// pipe. `full: false`: that frame has gone through after all.
+    Stdin { from: u64, full: bool },
     /// Anything worth a line.
     Text(String),
 }

@@ -160,21 +160,32 @@ impl Session {
                 ends::generation_over(self, event, why);
             }
             Kind::Exit { code, signal, certain } => {
+                let g = self.generation_mut(event.generation);
+                let certain = *certain && g.as_ref().is_none_or(|g| !g.is_elsewhere());
                 let gone_at = certain.then_some(at);
                 let ended = Ended { at, code: *code, signal: *signal, gone_at };
-                if let Some(g) = self.generation_mut(event.generation) {
+                let mut ending = None;
+                if let Some(g) = g {
                     g.ended = Some(ended);
+                    ending.clone_from(&g.ending);
                 }
-                let why = match gone_at {
-                    Some(_) => {
+                let why = match (ending, gone_at) {
+                    (Some(why), _) => {
+                        format!(
+                            "{why}: redial ended the server before it answered ({})",
+                            ended.words()
+                        )
+                    }
+                    (None, Some(_)) => {
                         format!("the server process died ({}) before it answered", ended.words())
                     }
-                    None => format!("no answer: {}", ended.sentence()),
+                    (None, None) => format!("no answer: {}", ended.sentence()),
                 };
                 ends::generation_over(self, event, &why);
             }
             Kind::AllGone => {
-                let ended = self.generation_mut(event.generation).and_then(|g| g.ended.as_mut());
+                let g = self.generation_mut(event.generation).filter(|g| !g.is_elsewhere());
+                let ended = g.and_then(|g| g.ended.as_mut());
                 if let Some(ended) = ended {
                     ended.gone_at.get_or_insert(at);
                 }
@@ -183,12 +194,19 @@ impl Session {
             Kind::State { state, why } => {
                 self.link = Some(Link { state: *state, since: at, why: why.clone() });
             }
-            Kind::Note(note) => self.noted(at, note),
+            Kind::Note(note) => self.noted(event, note),
         }
     }
 
-    fn noted(&mut self, at: Time, note: &Note) {
+    fn noted(&mut self, event: &Event, note: &Note) {
+        let at = event.at;
         match note {
+            Note::Ending { why } => {
+                if let Some(g) = self.generation_mut(event.generation) {
+                    g.ending.get_or_insert_with(|| why.clone());
+                }
+            }
+            Note::Stdin { from, full } => self.stdin(event.generation, *from, *full),
             Note::TimedOut { call, after_s } => ends::timed_out(self, at, *call, *after_s),
             Note::Cancelled { call } => {
                 ends::given_up(
@@ -213,6 +231,16 @@ impl Session {
         }
     }
 
+    /// The pipe to the server's stdin is full from that frame on, or that frame went through.
+    fn stdin(&mut self, generation: u32, from: u64, full: bool) {
+        if let Some(g) = self.generation_mut(generation) {
+            g.unread_from = full.then_some(from);
+        }
+        for c in self.calls.values_mut().filter(|c| c.generation == generation && c.is_pending()) {
+            c.live.unread = full && c.id >= from;
+        }
+    }
+
     /// Tells a line; one that was told just before is counted instead.
     pub(super) fn note(&mut self, at: Time, text: String) {
         if self.last_note.0 == text
@@ -230,6 +258,12 @@ impl Session {
         self.notes.push_back((at, text));
     }
 
+    /// Rounds of calls that are no longer kept.
+    pub(super) fn forget_rounds(&mut self) {
+        let calls = &self.calls;
+        self.rounds.retain(|_, call| calls.contains_key(call));
+    }
+
     pub(super) fn generation_mut(&mut self, n: u32) -> Option<&mut Generation> {
         self.generations.iter_mut().rev().find(|g| g.n == n)
     }
@@ -244,6 +278,8 @@ impl Session {
             stderr: Tail::default(),
             noise: Tail::default(),
             noise_seen: 0,
+            ending: None,
+            unread_from: None,
             stdout_closed: false,
         });
         self.tools = ToolList::default();
@@ -287,6 +323,8 @@ impl Session {
                 let listed = self.tools_generation == event.generation
                     && self.tools.complete
                     && !self.tools_stale;
+                let g = self.generation_n(event.generation);
+                new.live.unread = g.is_some_and(|g| g.unread_from.is_some());
                 new.reads_only = listed && self.tools.find(&new.tool).is_some_and(Tool::only_reads);
                 self.calls.insert(event.seq, new);
                 call = Some(event.seq);

@@ -1,9 +1,23 @@
 //! One life of an endpoint as the fold keeps it: how it was reached, its bounded tails, how it ended.
 
 use super::event::{LinkState, Transport};
+use super::launcher::runs_elsewhere;
 use crate::time::Time;
 use bytes::Bytes;
 use std::collections::VecDeque;
+
+/// Recorded calls are counted from here where they stand beside our own, so that they are never taken for them.
+pub const RECORDED_CALLS: u64 = 1 << 48;
+/// See [`RECORDED_CALLS`].
+pub const RECORDED_GENERATIONS: u32 = 100_000;
+
+/// `generation 2`, or `the agent's generation 2`.
+pub fn generation_name(n: u32) -> String {
+    match n.checked_sub(RECORDED_GENERATIONS) {
+        Some(n) => format!("the agent's generation {n}"),
+        None => format!("generation {n}"),
+    }
+}
 
 /// Lines and bytes kept of a generation's stderr, and of its noise.
 const TAIL_LINES: usize = 2_000;
@@ -42,6 +56,10 @@ impl Tail {
     pub fn len(&self) -> usize {
         self.lines.len()
     }
+    /// How many lines came in all.
+    pub fn seen(&self) -> u64 {
+        self.dropped + self.lines.len() as u64
+    }
     /// Nothing kept.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
@@ -63,7 +81,7 @@ pub struct Ended {
     /// The signal, when one ended it.
     pub signal: Option<i32>,
     /// Since when nothing that it started is left. `None`: something may still run (the child was a launcher,
-    /// say), so that its end is not the server's.
+    /// say, perhaps of a server that is elsewhere), so that its end is not the server's.
     pub gone_at: Option<Time>,
 }
 
@@ -74,7 +92,7 @@ impl Ended {
         match self.gone_at {
             Some(_) => format!("the server process ended: {how}"),
             None => format!(
-                "the process that redial started ended ({how}), but something it started may still run"
+                "the process that redial started ended ({how}), but something it started may still run, here or elsewhere"
             ),
         }
     }
@@ -111,6 +129,10 @@ pub struct Generation {
     pub noise: Tail,
     /// Noise lines seen in all.
     pub noise_seen: u64,
+    /// redial was ending it, and why.
+    pub ending: Option<String>,
+    /// The server has not read what was sent from this event on.
+    pub unread_from: Option<u64>,
     /// The child closed stdout and lives on.
     pub stdout_closed: bool,
 }
@@ -119,6 +141,14 @@ impl Generation {
     /// Reached over HTTP.
     pub fn is_http(&self) -> bool {
         matches!(self.transport, Transport::Http { .. })
+    }
+
+    /// Its child may only be the near end of a server that runs elsewhere.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        match &self.transport {
+            Transport::Stdio { command, .. } => runs_elsewhere(command),
+            Transport::Http { .. } => false,
+        }
     }
 }
 

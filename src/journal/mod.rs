@@ -6,6 +6,7 @@
 //! pending call waits for. Nothing here does IO or decides what to send.
 
 mod answers;
+pub mod bounded;
 pub mod call;
 mod ends;
 pub mod event;
@@ -14,6 +15,7 @@ pub mod fold;
 #[cfg(test)]
 mod fold_tests;
 pub mod generation;
+pub mod launcher;
 pub mod live;
 pub mod log;
 pub mod refusal;

@@ -12,6 +12,9 @@ use std::fmt;
 /// After this many seconds an agent may have moved a call to the background (Claude Code does since 2.1.212).
 const BACKGROUND_S: f64 = 120.0;
 
+/// Of a call that waits in a full pipe.
+pub(super) const UNREAD: &str = "the server does not read its stdin, which is full";
+
 /// The words for one call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Waiting {
@@ -53,6 +56,9 @@ pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
     } else {
         clauses.push(match stopped {
             true => "sent; the server has closed its stdout".into(),
+            false if live.unread => {
+                format!("sent {} ago; {UNREAD}", since(call.sent_at))
+            }
             false => format!("sent {} ago; nothing has come back", since(call.sent_at)),
         });
     }
@@ -164,7 +170,14 @@ mod tests {
             assert!(words(&t.session, 50.0).ends_with(left), "{}", words(&t.session, 50.0));
         }
         let mut t = Tape::over_stdio();
-        t.call(0.0, None);
+        let call = t.call(0.0, None);
+        assert!(words(&t.session, 41.0).starts_with("sent 41 s ago; nothing has come back"));
+        t.at(2.0, Kind::Note(Note::Stdin { from: call, full: true }));
+        assert!(
+            words(&t.session, 41.0)
+                .starts_with("sent 41 s ago; the server does not read its stdin")
+        );
+        t.at(3.0, Kind::Note(Note::Stdin { from: call, full: false }));
         assert!(words(&t.session, 41.0).starts_with("sent 41 s ago; nothing has come back"));
         t.at(40.0, Kind::State { state: LinkState::Connecting, why: "starting: npx x".into() });
         t.at(40.0, Kind::Stderr { raw: "fetching 3 MB".into() });

@@ -53,12 +53,52 @@ pub struct HintOverride {
     pub idempotent: Option<bool>,
     /// In place of `destructiveHint`.
     pub destructive: Option<bool>,
+    /// What the project's own file says of the tool. It comes with the project, like the server: it counts where it
+    /// makes the gate stricter, and nowhere else.
+    pub project: ProjectHints,
 }
+
+/// See [`HintOverride::project`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProjectHints {
+    /// Not read-only, whatever it says.
+    pub not_read_only: bool,
+    /// Not idempotent, whatever it says.
+    pub not_idempotent: bool,
+    /// Destructive, whatever it says.
+    pub destructive: bool,
+    /// It says something that would make the gate milder, and is not heard.
+    pub ignored: bool,
+}
+
+/// What is said where a project's word is not heard.
+pub const IGNORED: &str = "the project's redial.toml says otherwise of this tool, which is not heard: a project's file can only make \
+the gate stricter; your own config.toml can say it";
 
 impl HintOverride {
     /// The tool with these hints in place of the sent ones. Once a person has said what the tool is, the
     /// server's contradictions about it no longer count; hints nobody overruled stay as they were sent.
     pub fn apply(self, tool: &Tool) -> Tool {
+        let own = self.apply_own(tool);
+        let mut strict = own.clone();
+        for (says, hint, word) in [
+            (self.project.not_read_only, &mut strict.read_only, Hint::False),
+            (self.project.not_idempotent, &mut strict.idempotent, Hint::False),
+            (self.project.destructive, &mut strict.destructive, Hint::True),
+        ] {
+            if says {
+                *hint = word;
+            }
+        }
+        // Even a stricter hint can lift a contradiction, and with it the question.
+        if tool_gate(Some(&strict), true).ask >= tool_gate(Some(&own), true).ask {
+            strict
+        } else {
+            own
+        }
+    }
+
+    fn apply_own(self, tool: &Tool) -> Tool {
         let pick = |sent: Hint, own: Option<bool>| match own {
             Some(true) => Hint::True,
             Some(false) => Hint::False,
@@ -231,6 +271,9 @@ pub fn gate(g: &GateFacts<'_>) -> Decision {
         return pass("a first delivery");
     }
     let mut all = vec![(by_tool.ask, by_tool.why)];
+    if g.hints.project.ignored {
+        all.push((by_tool.ask, IGNORED.to_owned()));
+    }
     all.extend(gate_row::reasons(g, tool.as_ref()));
     // Stable: of equally strict reasons the tool's own comes first.
     all.sort_by_key(|(ask, _)| std::cmp::Reverse(*ask));

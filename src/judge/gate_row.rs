@@ -118,7 +118,7 @@ pub(super) fn tells(g: &GateFacts<'_>, ask: Ask) -> Vec<String> {
     };
     let look_up = match &f.server_says {
         Some(w) => format!("last look-up: {}, {} ago", w.status, span(w.at.age_at(g.now).max(0.0))),
-        None => "last look-up: none yet".into(),
+        None => "last look-up: none that still holds".into(),
     };
     let effects = match (&f.ledger, f.has_effects_table) {
         (LedgerView::Read(_), true) => format!("effects of this request: {}", effects(f)),

@@ -256,6 +256,29 @@ fn the_configuration_overrules_hints() {
 }
 
 #[test]
+fn the_project_s_word_only_makes_it_stricter() {
+    let f = facts("done", false, 1);
+    let with = |tool: &Tool, project| {
+        decide(tool, &f, |g| g.hints = HintOverride { project, ..HintOverride::default() })
+    };
+    let base = ProjectHints::default();
+    let not_idempotent = ProjectHints { not_idempotent: true, ..base };
+    let writes = ProjectHints { not_read_only: true, ..base };
+    let breaks = ProjectHints { destructive: true, ..base };
+    assert_eq!(with(&idempotent(), not_idempotent).ask, Ask::Type);
+    let reads = tool(r#"{"readOnlyHint":true}"#);
+    assert_eq!(with(&reads, writes).ask, Ask::Type);
+    assert_eq!(with(&reads, breaks).ask, Ask::Type);
+    // Taken by itself this would lift the contradiction.
+    let odd = tool(r#"{"readOnlyHint":true,"destructiveHint":true,"idempotentHint":true}"#);
+    assert_eq!(with(&odd, writes).ask, Ask::Type);
+    let twice = Tool { listed_twice: true, ..reads };
+    assert_eq!(with(&twice, not_idempotent).ask, Ask::Type);
+    let d = with(&tool("{}"), ProjectHints { ignored: true, ..base });
+    assert!(d.ask == Ask::Type && d.reasons.iter().any(|r| r.contains("not heard")), "{d:?}");
+}
+
+#[test]
 fn the_dialog_tells_what_is_known() {
     let f = Facts { server_says: Some(says("done", NOW - 60.0)), ..facts("done", false, 1) };
     let d = decide(&tool("{}"), &f, |_| {});

@@ -1,11 +1,12 @@
 //! The one safe next step, as a sentence: that of the worst verdict. A milder verdict never gets to
 //! suggest what a worse one forbids, because only the worst one speaks.
 
-use super::facts::{Facts, LedgerView};
+use super::facts::{Facts, HashCheck, LedgerView};
 use super::state::seconds;
 use super::verdict::{answered_but_open, effects, state};
 use super::wire::WireFacts;
 use super::words::{State, Verdict};
+use crate::journal::Outcome;
 use crate::time::Time;
 
 /// How a repeat is suggested, and only suggested by sentences that hold these words.
@@ -85,13 +86,31 @@ pub(super) fn step(
             "find out what the status '{}' means to its server; it does not count as done",
             state(facts).word()
         ),
-        Verdict::Finished if facts.row.is_some() => "nothing to do: a repeat returns the stored result".into(),
+        Verdict::Finished if facts.row.is_some() => finished(facts),
         Verdict::Finished if facts.server_says.is_some() => {
             "nothing to do: the server says that it is done".into()
         }
         Verdict::Finished => "nothing to do: it was answered, and without an error".into(),
         Verdict::NotKnown => not_known(facts),
     }
+}
+
+/// The row is done. The newest call may have been answered with an error all the same: by other arguments, say.
+fn finished(facts: &Facts) -> String {
+    let newest = facts.calls.iter().rev().find(|c| c.sent > 0 && !c.is_pending());
+    let error =
+        newest.is_some_and(|c| matches!(c.outcome(), Some(Outcome::ToolError | Outcome::RpcError)));
+    let other = matches!(facts.hash, HashCheck::DiffersProven | HashCheck::DiffersUnproven);
+    match (error, other) {
+        (false, _) => "nothing to do: a repeat returns the stored result",
+        (true, true) => {
+            "nothing to repeat: the request is done, with other arguments than those of the newest call, which was answered with an error; other work wants a request_id of its own"
+        }
+        (true, false) => {
+            "nothing to do: the request is done, though the newest call was answered with an error; its words say why"
+        }
+    }
+    .into()
 }
 
 fn pair(facts: &Facts) -> String {

@@ -13,6 +13,10 @@ use crate::ledger::{DONE, Row};
 use crate::time::Time;
 use std::collections::BTreeMap;
 
+/// Seconds within which a server claims what it was sent. A later claim of a call that got no answer may as well be
+/// somebody else's: a takeover that nobody saw.
+const PROMPT_S: f64 = 5.0;
+
 /// A process whose end was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
@@ -35,8 +39,9 @@ impl Observed {
     /// For people.
     pub fn words(&self) -> String {
         format!(
-            "its owner's process (generation {}) was seen to end: {}",
-            self.generation, self.how
+            "its owner's process ({}) was seen to end: {}",
+            crate::journal::generation::generation_name(self.generation),
+            self.how
         )
     }
 }
@@ -126,7 +131,7 @@ pub fn claimed_by(row: &Row, call: &Call) -> bool {
     call.request_id.as_deref() == Some(row.request_id.as_str())
         && call.sent > 0
         && call.sent_at <= claimed
-        && call.settled.as_ref().is_none_or(|s| match s.outcome {
+        && call.settled.as_ref().map_or(prompt(call, claimed), |s| match s.outcome {
             Outcome::NotSent | Outcome::Refused => false,
             // An answer that came before the claim was not this claim's; one that is of an earlier run, or
             // gave up waiting for another one, says that who answered did not claim. A result that was let go
@@ -139,8 +144,13 @@ pub fn claimed_by(row: &Row, call: &Call) -> bool {
             }
             Outcome::ToolError | Outcome::RpcError => s.at >= claimed,
             // Given up here; the server may have claimed all the same.
-            Outcome::Unknown => true,
+            Outcome::Unknown => prompt(call, claimed),
         })
+}
+
+/// The claim followed the call's sending closely; a clock that is behind doesn't speak against it.
+pub fn prompt(call: &Call, claimed: Time) -> bool {
+    call.sent_at.age_at(claimed) <= PROMPT_S
 }
 
 #[cfg(test)]
@@ -285,6 +295,22 @@ mod tests {
         set(&mut gens, Some(30.0));
         let map = learn(&rows, &calls, &gens);
         assert_eq!(observed(&rows[1], &map, &gens).unwrap().at, super::super::testing::t(30.0));
+    }
+
+    #[test]
+    fn a_claim_long_after_an_unanswered_call_may_be_anybody_s() {
+        let gens = [ended(generation(1, 0.0), 60.0)];
+        for (claimed, tied) in [(13.0, true), (15.0, false)] {
+            let rows = [row("r", "running", "B", claimed)];
+            let map = learn(&rows, &[call("r", 1, 9.0).unknown(60.0)], &gens);
+            assert_eq!(map.contains_key("B"), tied, "{claimed}");
+            assert_eq!(learn(&rows, &[call("r", 1, 9.0)], &gens).contains_key("B"), tied);
+        }
+        // One that was answered as done here is another matter: its work took so long.
+        let rows = [row("r", "done", "B", 30.0)];
+        let mut late = answered("r", r#"{"replayed":false}"#, AnswerStatus::Done);
+        late.settled.as_mut().unwrap().at = t(40.0);
+        assert!(learn(&rows, &[late], &gens).contains_key("B"));
     }
 
     #[test]

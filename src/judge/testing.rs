@@ -99,6 +99,8 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
         stderr: Tail::default(),
         noise: Tail::default(),
         noise_seen: 0,
+        ending: None,
+        unread_from: None,
         stdout_closed: false,
     }
 }

@@ -9,7 +9,7 @@ use crate::judge::{
     Facts, HashCheck, Judged, LedgerView, Observed, OwnerView, Pairing, Rules, ServerWord, Twin,
     judge_row,
 };
-use crate::ledger::Row;
+use crate::ledger::{DONE, Row};
 use crate::time::Time;
 use std::collections::BTreeMap;
 
@@ -119,6 +119,7 @@ impl<'a> Context<'a> {
         let calls = self.calls_of(request_id);
         let read = matches!(ledger.view, LedgerView::Read(_));
         let judged = ledger.row.as_ref().map(|r| self.judge(r));
+        let server_says = self.server_word(request_id).filter(|w| holds(w, &ledger));
         let twins = ledger
             .twins
             .iter()
@@ -141,7 +142,7 @@ impl<'a> Context<'a> {
             calls,
             hash,
             pairing: self.pairing,
-            server_says: self.server_word(request_id),
+            server_says,
         }
     }
 
@@ -150,6 +151,15 @@ impl<'a> Context<'a> {
         let of_calls = s.generations.iter().filter(|g| calls.iter().any(|c| c.generation == g.n));
         of_calls.filter_map(Observed::of).collect()
     }
+}
+
+/// Whether the server can still mean what it said: not when the row was claimed since, nor when it is done by now.
+fn holds(word: &ServerWord, ledger: &LedgerFacts) -> bool {
+    let Some(row) = &ledger.row else { return true };
+    let read_since = matches!(ledger.view, LedgerView::Read(at) if at >= word.at);
+    let claimed_since = row.claimed_at.is_some_and(|claimed| claimed > word.at);
+    let done_since = row.status == DONE && matches!(&*word.status, "running" | "abandoned");
+    !read_since || !(claimed_since || done_since)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::lookup::{LookUp, is_look_up};
 use crate::journal::call::answer_object;
 use crate::journal::{AnswerStatus, Call, CallId, Outcome, Session, Settled};
 use crate::judge::Pairing;
-use crate::judge::observed::{claimed_by, replayed};
+use crate::judge::observed::{claimed_by, prompt, replayed};
 use crate::ledger::Row;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -69,8 +69,10 @@ impl Paired {
                 && let Some(r) = read()
                 && let Some(row) = &r.row
             {
-                // Nobody else sent this request_id between the look and now, as far as anybody can see.
-                let absent = r.absent_at.is_some_and(|at| at <= call.sent_at);
+                // Nobody else sent this request_id between the look and now, as far as anybody can see; and nobody
+                // had seen its row before the call.
+                let absent = r.absent_at.is_some_and(|at| at <= call.sent_at)
+                    && r.there_since.is_none_or(|since| since > call.sent_at);
                 paired.own_call(call, row, absent);
             }
         }
@@ -146,7 +148,9 @@ impl Paired {
     /// The row of a request that we sent a call for. `absent_before`: it was looked for before the call
     /// was sent, and was not there.
     pub fn own_call(&mut self, call: &Call, row: &Row, absent_before: bool) {
-        if claimed_by(row, call) || (absent_before && made(row, call)) {
+        if (claimed_by(row, call) && !answered_otherwise(row, call))
+            || (absent_before && made(row, call))
+        {
             let did = if absent_before { "made" } else { "claimed" };
             self.proven =
                 Some(format!("a call of ours {did} the row of {} in this ledger", row.request_id));
@@ -174,7 +178,8 @@ fn made(row: &Row, call: &Call) -> bool {
         && call.sent > 0
         && call.settled.as_ref().is_none_or(|s| match s.outcome {
             Outcome::NotSent | Outcome::Refused => false,
-            Outcome::Unknown => true,
+            // A claim long after it is another one's, a takeover that nobody saw.
+            Outcome::Unknown => row.claimed_at.is_none_or(|claimed| prompt(call, claimed)),
             Outcome::ToolError | Outcome::RpcError => in_time(s),
             Outcome::Ok => {
                 let said = s.result.as_deref().and_then(answer_object);
@@ -184,6 +189,12 @@ fn made(row: &Row, call: &Call) -> bool {
                     && (in_time(s) || same == Some(false))
             }
         })
+}
+
+/// Its answer holds another result than the row, so somebody else did what the row says.
+fn answered_otherwise(row: &Row, call: &Call) -> bool {
+    let said = call.settled.as_ref().and_then(|s| answer_object(s.result.as_deref()?));
+    said.zip(row.result.as_ref()).and_then(|(said, stored)| differ(stored, &said)) == Some(true)
 }
 
 /// Both have a result and they are not the same JSON.
@@ -334,6 +345,33 @@ mod tests {
         let mut p = Paired::default();
         p.own_call(&call("r", 1, 9.0).not_sent(9.0), &row("r", "running", "A", 10.0), true);
         assert_eq!(p.pairing(), Pairing::Unproven);
+    }
+
+    #[test]
+    fn who_only_finished_a_row_did_not_make_it() {
+        use crate::journal::Session;
+        // Looked for at 1 and not there; a first call made it at 9 and died; the second one took it over.
+        let (first, second) = (call("r", 1, 8.9).unknown(12.0), call("r", 1, 20.0));
+        let mut session = Session::default();
+        session.calls = [(1, first.clone()), (2, second.clone())].into();
+        let why = |there_since, claimed| {
+            let read = Read {
+                row: Some(row("r", "running", "B", claimed)),
+                at: t(30.0),
+                absent_at: Some(t(1.0)),
+                there_since,
+            };
+            Paired::fold(&session, "find_request", &mut FirstReads::new(), |_| Some(read.clone()))
+                .why()
+        };
+        assert!(
+            why(Some(t(12.5)), 20.1).contains("claimed the row"),
+            "{}",
+            why(Some(t(12.5)), 20.1)
+        );
+        assert!(why(Some(t(9.5)), 9.0).contains("made the row"));
+        // Claimed by somebody long after either call.
+        assert!(why(Some(t(12.5)), 28.0).contains("nobody has looked up"));
     }
 
     #[test]

@@ -47,11 +47,6 @@ impl Lines {
         self.take()
     }
 
-    /// Bytes waiting for their newline.
-    pub fn waiting(&self) -> usize {
-        self.buf.len()
-    }
-
     fn push(&mut self, bytes: &[u8]) {
         let room = self.limit.saturating_sub(self.buf.len());
         let keep = bytes.len().min(room);

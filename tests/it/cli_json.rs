@@ -35,9 +35,10 @@ fn typed(what: &str, value: &Value, shape: &str) {
 
 const ROW: &str = "request_id: str; state: str; strength: str; stored_status: str; why: str; owner: str?; claimed_at: str?; \
                    age_s: num?; args_hash: str?; effects: int?; result: any?; verdict: strs; next: str";
-const WITNESS: &str = "exit: obj?; stderr: strs; noise: strs; protocol: str?";
+const WITNESS: &str = "exit: obj?; stderr: strs; stderr_dropped: int; noise: strs; noise_dropped: int; protocol: str?";
 const CALL: &str = "schema: str; tool: str; args: obj?; outcome: str; why: str; answer_status: str?; sent: int; rounds: int; \
-                    result: any?; error: obj?; exit: obj?; stderr: strs; noise: strs; protocol: str?; elapsed_ms: int";
+                    result: any?; error: obj?; exit: obj?; stderr: strs; stderr_dropped: int; noise: strs; noise_dropped: int; protocol: str?;
+                    elapsed_ms: int";
 const REISSUE: &str = "request_id: str; hash_matches: bool?; replayed: bool?; state_after: str; pairing: str; effects_before: int?; \
                        effects_after: int?; effects_total_before: int?; effects_total_after: int?; verdict: strs; next: str";
 const FIND: &str = "schema: str; request_id: str; state: str; why: str; ledger: obj?; server: obj?; server_why: str?; pairing: str; \

@@ -42,6 +42,12 @@ fn a_call_that_is_interrupted_is_unknown_and_its_server_is_gone() {
             ran.all()
         );
         assert!(ran.stderr.contains("interrupted (SIG"), "{}", ran.stderr);
+        let why = ran.text(&["why"]);
+        assert!(
+            why.starts_with("given up (SIG")
+                && why.contains("redial ended the server before it answered"),
+            "{why}"
+        );
         gone(fake.pid().unwrap());
         assert_eq!(fake.calls(), 1);
     }

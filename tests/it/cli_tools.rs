@@ -1,6 +1,6 @@
 //! `redial tools`: the three classes and what is odd about a tool's hints.
 
-use crate::support::cli::{FakeStdio, both, redial, tickets, tool};
+use crate::support::cli::{FakeStdio, Ran, both, command, redial, tickets, tool};
 
 fn fake() -> FakeStdio {
     let fake = FakeStdio::new();
@@ -48,6 +48,33 @@ fn tools_are_sorted_into_three_classes_and_only_the_odd_ones_warn() {
     let named = fake().run(&["tools", "--lookup", "make_it"]);
     assert!(!named.stdout.contains("warning: make_it"), "{}", named.stdout);
     assert!(named.stdout.contains("warning: find_request"), "{}", named.stdout);
+}
+
+#[test]
+fn a_configuration_s_word_is_shown_and_a_project_s_is_heard_only_where_it_is_stricter() {
+    let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(user.path().join("redial")).unwrap();
+    std::fs::write(user.path().join("redial/config.toml"), "[hints.charge]\nidempotent = true\n")
+        .unwrap();
+    let says = "[hints.create_ticket]\nidempotent = false\n[hints.make_it]\nread_only = true\n[hints.charge]\nread_only = true\n";
+    std::fs::write(project.path().join("redial.toml"), says).unwrap();
+    let fake = fake();
+    let run = |args: &[&str]| {
+        let server = fake.command();
+        let server: Vec<&str> = server.iter().map(String::as_str).collect();
+        let mut c = command(&both(args, &server));
+        c.current_dir(project.path()).env("XDG_CONFIG_HOME", user.path());
+        Ran::from(c.output().unwrap())
+    };
+    let doc = run(&["tools", "--json"]).doc();
+    let tool = |i: usize| (&doc["tools"][i]["gate"], &doc["tools"][i]["overruled"]);
+    assert_eq!(tool(0).0, "preview", "{doc}");
+    assert_eq!(tool(0).1, &serde_json::json!({"idempotent": true}));
+    assert_eq!(tool(1).0, "type");
+    assert_eq!(tool(1).1, &serde_json::json!({"idempotent": false}));
+    assert_eq!((tool(2).0, tool(2).1), (&"none".into(), &serde_json::Value::Null));
+    assert!(doc["tools"][0]["warnings"].to_string().contains("not heard"), "{doc}");
+    run(&["tools"]).expect(0, &["by the configuration: hints: idempotent", "warning: charge"]);
 }
 
 #[test]

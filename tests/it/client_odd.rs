@@ -95,6 +95,69 @@ async fn a_call_into_a_pipe_that_nobody_reads_any_more_is_not_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_stuck_in_a_full_pipe_is_named_and_never_sent_when_nothing_of_it_left() {
+    // Reads nothing after the first call, and lives on.
+    let client = ready(server("", &format!("{ANSWER}; sleep 300")), legacy()).await;
+    assert_eq!(outcome(&client, 20.0).await.0, Outcome::Ok);
+    let big = format!(r#"{{"text":"{}"}}"#, "x".repeat(1 << 20));
+    let stuck = client.call("t", &big, Some(20.0)).await.unwrap();
+    let behind = client.call("t", "{}", Some(20.0)).await.unwrap();
+    let words = client.journal().wait(|s| {
+        let call = s.calls.get(&stuck)?;
+        let w = redial::journal::waiting(call, s, redial::time::Time::now()).to_string();
+        w.contains("does not read its stdin").then_some(w)
+    });
+    tokio::time::timeout(Duration::from_secs(20), words).await.unwrap();
+    let (outcome, why) = outcome(&client, 0.1).await;
+    assert!(outcome == Outcome::Unknown && why.contains("does not read its stdin"), "{why}");
+    client.close().await;
+    let settled = async |id| client.settled(id).await.unwrap().settled.unwrap();
+    // Of the first a part may have been read; of what stood behind it not a byte was.
+    let first = settled(stuck).await;
+    assert!(first.outcome == Outcome::Unknown, "{}", first.why);
+    let second = settled(behind).await;
+    assert!(
+        second.outcome == Outcome::NotSent && second.why.contains("never sent"),
+        "{}",
+        second.why
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_over_the_limit_is_cut_and_the_next_one_counts() {
+    // 65 MiB of one line that begins as the answer does, then a line of its own for the next call.
+    let long = r#"n=$((n+1)); if [ $n = 1 ]; then printf '{"jsonrpc":"2.0","id":%s,"result":{"content":"' "$id"; head -c 68157440 /dev/zero | tr '\0' x; printf '"}}\n'; else"#;
+    let client = ready(server("n=0", &format!("{long} {ANSWER}; fi")), legacy()).await;
+    let (cut, why) = outcome(&client, 60.0).await;
+    assert!(cut == Outcome::Unknown && why.contains("over the limit of 64 MiB"), "{why}");
+    assert_eq!(outcome(&client, 20.0).await.0, Outcome::Ok);
+    client.journal().read(|s| {
+        let told = s.notes.iter().any(|(_, n)| n.contains("bytes were dropped"));
+        assert!(told && s.generations.len() == 1, "{:?}", s.notes);
+    });
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_launcher_whose_server_is_elsewhere_is_not_the_server_s() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let docker = dir.path().join("docker");
+    std::fs::write(&docker, format!("#!/bin/sh\n{}", script("", "exit 7"))).unwrap();
+    std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let command = vec![docker.display().to_string(), "run".into(), "-i".into(), "x".into()];
+    let client = ready(Endpoint::Stdio { command, env: vec![], cwd: None }, legacy()).await;
+    let (outcome, why) = outcome(&client, 20.0).await;
+    assert_eq!(outcome, Outcome::Unknown);
+    assert!(
+        why.contains("exit code 7") && why.contains("may still run, here or elsewhere"),
+        "{why}"
+    );
+    assert_eq!(client.journal().read(|s| s.generations[0].ended.unwrap().gone_at), None);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_without_its_newline_still_counts() {
     let last = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}' "$id"; exit 0"#;
     let client = ready(server("", last), legacy()).await;

@@ -5,16 +5,18 @@ use super::lines::Wanted;
 use crate::cli::connect::known_tool;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::open::ledger_error;
+use crate::cli::plain::complain;
 use crate::cli::reissue::{RepeatJson, repeat};
 use crate::cli::report::{CallJson, Witness, exit_of};
 use crate::client::Client;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
-use crate::inspect::reissue::{Prepared, Wish, stopped};
+use crate::inspect::reissue::{Prepared, Wish, short_limit, stopped};
 use crate::journal::{Call, Hint, LinkState, Outcome};
 use crate::judge::Ask;
 use crate::judge::gate::tool_gate;
 use crate::model::arguments::{Candidate, Source};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,8 @@ pub struct Shared {
     pub start_limit_s: f64,
     /// The signals.
     pub interrupt: Interrupt,
+    /// A limit that is shorter than the server's own wait was told.
+    pub warned: AtomicBool,
     /// Since when there has been no connection, for the lines that found none.
     pub outage: Mutex<Option<Instant>>,
 }
@@ -79,9 +83,13 @@ impl Shared {
         match self.prepared(&wanted).await {
             Ok(ready) => match self.send(number, &wanted, ready).await {
                 Ok(delivered) => delivered,
-                Err(e) => Delivered::never(number, &wanted, &e, Witness::of(&self.client, None)),
+                Err(e) => {
+                    Delivered::never(number, &wanted, &e, Witness::of(&self.client, None).short())
+                }
             },
-            Err(e) => Delivered::never(number, &wanted, &e, Witness::of(&self.client, None)),
+            Err(e) => {
+                Delivered::never(number, &wanted, &e, Witness::of(&self.client, None).short())
+            }
         }
     }
 
@@ -107,6 +115,9 @@ impl Shared {
                 return Err(Error::new(Exit::Gate, format!("{why}; nothing was sent")));
             }
             let reads_only = tool.is_some_and(|t| t.read_only == Hint::True);
+            if wanted.request_id.is_some() && !reads_only {
+                self.warn(short_limit(wanted.timeout_s.unwrap_or(self.call_limit_s)));
+            }
             return Ok(Ready::First { reads_only });
         }
         let wish = Wish {
@@ -121,6 +132,7 @@ impl Shared {
             limit_s: Some(wanted.timeout_s.unwrap_or(self.call_limit_s)),
         };
         let prepared = self.inspector.prepare(&wish).await?;
+        self.warn(prepared.warning.clone());
         let confirmed = self.confirm.iter().find(|c| prepared.decision.passes(Some(c))).cloned();
         if !prepared.decision.passes(confirmed.as_deref()) {
             return Err(stopped(&prepared.decision));
@@ -166,7 +178,7 @@ impl Shared {
             request_id: wanted.request_id.clone(),
             exit: exit_of(&call, reads_only),
             generation: Some(call.generation),
-            call: CallJson::new(&call, Witness::of(&self.client, Some(call.generation))),
+            call: CallJson::new(&call, Witness::of(&self.client, Some(call.generation)).short()),
             repeat,
             hint: None,
         })
@@ -217,6 +229,15 @@ impl Shared {
                 (moved || !s.is_ready()).then_some(())
             });
             tokio::time::timeout(NOTICE, noticed).await.ok();
+        }
+    }
+
+    /// Once for the whole batch.
+    fn warn(&self, warning: Option<String>) {
+        if let Some(words) = warning
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            complain(&words);
         }
     }
 

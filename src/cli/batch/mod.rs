@@ -12,7 +12,7 @@ use super::json::line;
 use super::plain::{Plain, Role, complain, print_raw};
 use super::reissue::RepeatJson;
 use super::report::{CallJson, Done, Witness};
-use crate::client::Settings;
+use crate::client::{SESSION_LOST, Settings};
 use crate::error::{Exit, Result};
 use crate::journal::call::answer_text;
 use crate::text::truncate;
@@ -61,6 +61,7 @@ pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
         call_limit_s,
         start_limit_s: calling.endpoint.start_timeout,
         interrupt: interrupt.clone(),
+        warned: std::sync::atomic::AtomicBool::new(false),
         outage: std::sync::Mutex::default(),
     });
     let mut batch = Batch {
@@ -71,6 +72,7 @@ pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
         counts: BTreeMap::new(),
         exits: HashSet::new(),
         told: HashSet::new(),
+        notes: 0,
         read_by: true,
     };
     watched(&client, &interrupt, &calling.lookup, batch.all(input)).await
@@ -88,6 +90,8 @@ struct Batch {
     exits: HashSet<u8>,
     /// Generations whose end was told.
     told: HashSet<u32>,
+    /// Notes of the journal that were looked at.
+    notes: u64,
     /// Somebody reads what is written.
     read_by: bool,
 }
@@ -162,7 +166,22 @@ impl Batch {
         }
     }
 
+    /// Which session took the place of which is told as it happens, also where outcomes are JSON.
+    fn tell_sessions(&mut self) {
+        let from = self.notes;
+        let (new, seen) = self.shared.client.journal().read(|s| {
+            let seen = s.notes_dropped + s.notes.len() as u64;
+            let fresh = usize::try_from(seen - from).unwrap_or(usize::MAX).min(s.notes.len());
+            let fresh = s.notes.iter().skip(s.notes.len() - fresh).map(|(_, n)| n);
+            let new: Vec<String> = fresh.filter(|n| n.starts_with(SESSION_LOST)).cloned().collect();
+            (new, seen)
+        });
+        self.notes = seen;
+        new.iter().for_each(|words| complain(words));
+    }
+
     fn report(&mut self, d: &Delivered) {
+        self.tell_sessions();
         self.exits.insert(d.exit as u8);
         let word = if d.exit == Exit::Usage { "bad" } else { d.call.outcome };
         *self.counts.entry(word).or_default() += 1;
@@ -212,9 +231,8 @@ impl Batch {
         if let (true, Some(n), Some(end)) = (lost, d.generation, &d.call.witness.exit_words)
             && self.told.insert(n)
         {
-            p.parts(&[(Role::Bad, &format!("      its server process ended: {end}"))]);
-            p.tail("      its last stderr lines:", &d.call.witness.stderr);
-            p.tail("      its stdout that is not JSON-RPC:", &d.call.witness.noise);
+            p.parts(&[(Role::Bad, &format!("      its server: {end}"))]);
+            d.call.witness.tails(&mut p, "      ");
         }
         p.print()
     }

@@ -189,6 +189,8 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
                 extends: m.flag("extends"),
             },
             "left_open" => Note::LeftOpen { call: m.number("call")?, why: why() },
+            "ending" => Note::Ending { why: why() },
+            "stdin" => Note::Stdin { from: m.number("from")?, full: m.flag("full") },
             _ => Note::Text(m.text("text")?),
         }),
         _ => return None,

@@ -143,6 +143,12 @@ fn event(out: &mut String, kind: &Kind) {
         Kind::Note(Note::LeftOpen { call, why }) => {
             push(out, format_args!(r#","what":"left_open","call":{call},"why":{}"#, quote(why)));
         }
+        Kind::Note(Note::Ending { why }) => {
+            push(out, format_args!(r#","what":"ending","why":{}"#, quote(why)));
+        }
+        Kind::Note(Note::Stdin { from, full }) => {
+            push(out, format_args!(r#","what":"stdin","from":{from},"full":{full}"#));
+        }
         Kind::Note(Note::Text(t)) => {
             push(out, format_args!(r#","what":"text","text":{}"#, quote(t)));
         }
