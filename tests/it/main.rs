@@ -1,6 +1,8 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod audit;
+mod audit_fresh;
 mod cli_bad_input;
 mod cli_batch;
 mod cli_gate;
