@@ -8,7 +8,7 @@ use redial::journal::event::Purpose;
 use redial::record::entry::{self, Entry, Header, What};
 use redial::recording::Recording;
 use redial::recording::index::Index;
-use redial::recording::timeline::{Places, Source};
+use redial::recording::timeline::{Judged, Places, Source};
 use redial::time::Time;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::net::TcpStream;
@@ -268,7 +268,7 @@ fn faces(text: &str, index: Index) {
     for filter in ["tool:create_ticket kind:result", "req:r-999998"] {
         let mut places = Places::new(redial::filter::parse(filter).unwrap());
         let began = Instant::now();
-        while places.look(&source, &recording, Time::now(), 10_000) {}
+        while places.look(&source, &recording, &Judged::new(), Time::now(), 10_000) {}
         println!(
             "filter {filter}: {} of 1,000,000 in {:.2} s",
             places.len(&source),

@@ -1,6 +1,8 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod audit;
+mod audit_fresh;
 mod cli_bad_input;
 mod cli_batch;
 mod cli_gate;
@@ -34,6 +36,7 @@ mod mock_more;
 mod model;
 mod model_gate;
 mod pictures;
+mod pty_calls;
 mod pty_demo;
 mod pty_more;
 mod pty_restore;
