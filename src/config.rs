@@ -33,6 +33,10 @@ pub struct Config {
     pub ledger: LedgerConfig,
     /// How the server is talked to.
     pub server: ServerConfig,
+    /// What is hidden in recordings.
+    pub record: RecordConfig,
+    /// How answers of then and now are compared.
+    pub replay: ReplayConfig,
     /// A person's word on tools.
     pub hints: BTreeMap<String, Hints>,
     /// The project's word on tools, which can only make the gate stricter.
@@ -92,6 +96,26 @@ impl ServerConfig {
     }
 }
 
+/// `[record]`; what the user's file and the project's say is both hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordConfig {
+    /// Names of members, headers and options whose values are hidden.
+    pub redact_keys: Vec<String>,
+    /// Paths of a frame whose values are.
+    pub redact_paths: Vec<String>,
+    /// Regular expressions for texts that are.
+    pub redact_patterns: Vec<String>,
+}
+
+/// `[replay]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayConfig {
+    /// Paths of an answer that may differ.
+    pub ignore: Vec<String>,
+}
+
 /// `[hints.TOOL]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -135,6 +159,8 @@ impl Default for Config {
             read_only: false,
             ledger: LedgerConfig::default(),
             server: ServerConfig::default(),
+            record: RecordConfig::default(),
+            replay: ReplayConfig::default(),
             hints: BTreeMap::new(),
             project_hints: BTreeMap::new(),
             keys: Remaps::new(),
@@ -348,6 +374,10 @@ fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(a)), Value::Table(b)) => merge(a, b),
+            // A project can't bring to light what its user hides.
+            (Some(Value::Array(a)), Value::Array(mut b)) if key.starts_with("redact_") => {
+                a.append(&mut b)
+            }
             (_, value) => drop(under.insert(key, value)),
         }
     }

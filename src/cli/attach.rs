@@ -18,7 +18,7 @@ use crate::tui::{Looks, Setup, run as screen};
 pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
-    let recording = a.recording.as_deref().map(Recording::open).transpose()?;
+    let recording = a.recording.as_deref().map(begun).transpose()?;
     if endpoint.is_none() && ledger.is_none() && recording.is_none() {
         return Err(Error::usage("attach needs something to attach to")
             .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
@@ -53,6 +53,14 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let questions = Some(questions);
     let stderr_file = a.stderr_file;
     Ok(screen(Setup { inspector, demo: None, looks, questions, stderr_file, flags }).await?)
+}
+
+/// Opens a recording and reads its first piece; the screen reads on.
+fn begun(named: &std::path::Path) -> Result<Recording> {
+    let mut r = Recording::begin(named)?;
+    r.advance()?;
+    r.is_one()?;
+    Ok(r)
 }
 
 /// The demo on the screen.

@@ -20,6 +20,31 @@ pub fn document(value: &impl Serialize) -> String {
     render(value, PrettyFormatter::new())
 }
 
+/// `value` as one pretty document straight to stdout, for what is too large to be held; a reader that is gone ends it.
+pub fn write_document(value: &impl Serialize) {
+    let mut out = io::BufWriter::with_capacity(1 << 16, Out);
+    let mut ser = serde_json::Serializer::with_formatter(&mut out, Safe(PrettyFormatter::new()));
+    // What can't be written is told by the one place that writes.
+    if value.serialize(&mut ser).is_ok() {
+        out.write_all(b"\n").and_then(|()| out.flush()).ok();
+    }
+}
+
+/// Stdout, by the one way that reports go.
+struct Out;
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match super::plain::print_bytes(bytes) {
+            true => Ok(bytes.len()),
+            false => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// `value` as one line, with a newline at its end.
 pub fn line(value: &impl Serialize) -> String {
     render(value, CompactFormatter)

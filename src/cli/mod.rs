@@ -61,7 +61,7 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     };
     // A tap has no runtime, and its exit status is the server's.
     if let Some(Command::Record(a)) = &cli.command {
-        return record::run(a);
+        return record::run(a, &config);
     }
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
@@ -106,7 +106,7 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         Some(Command::Serve(a)) => serve::run(a).await,
         // Taken in `main`, before there was a runtime.
         Some(Command::Record(_)) => Ok(Exit::Good),
-        Some(Command::Show(a)) => show::run(a).await,
+        Some(Command::Show(a)) => show::run(a, config).await,
         Some(Command::Replay(a)) => replay::run(a, config).await,
         Some(Command::Mock(a)) => mock::run(a).await,
     }

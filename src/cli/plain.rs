@@ -228,6 +228,11 @@ pub fn print_raw(text: &str) -> bool {
     said(io::stdout().lock().write_all(text.as_bytes()))
 }
 
+/// [`print_raw`] for text in pieces that may end in the middle of a character.
+pub fn print_bytes(bytes: &[u8]) -> bool {
+    said(io::stdout().lock().write_all(bytes))
+}
+
 /// Part of a report could not be written, though somebody may be waiting for it.
 static LOST: AtomicBool = AtomicBool::new(false);
 

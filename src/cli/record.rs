@@ -3,6 +3,7 @@
 
 use super::plain;
 use super::recorded::RecordArgs;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::record::redact::{Extra, secrets_of_environment};
 use crate::record::{Header, Recorder, Rules, http, place, stdio};
@@ -20,8 +21,8 @@ pub fn exec(args: &[std::ffi::OsString]) -> Option<u8> {
 }
 
 /// Runs the tap; the exit status of this process.
-pub fn run(a: &RecordArgs) -> u8 {
-    match record(a) {
+pub fn run(a: &RecordArgs, config: &Config) -> u8 {
+    match record(a, config) {
         Ok(status) => status,
         Err(e) => {
             plain::complain(&e.to_string());
@@ -30,8 +31,8 @@ pub fn run(a: &RecordArgs) -> u8 {
     }
 }
 
-fn record(a: &RecordArgs) -> Result<u8> {
-    let rules = rules(a)?;
+fn record(a: &RecordArgs, config: &Config) -> Result<u8> {
+    let rules = rules(a, config)?;
     let (server, tap) = match &a.http {
         Some(url) => (place::clean(&http::server_name(url)), "http"),
         None if a.command.is_empty() => {
@@ -58,16 +59,10 @@ fn record(a: &RecordArgs) -> Result<u8> {
     }
 }
 
-/// The rules: built in, and what the flags add.
-fn rules(a: &RecordArgs) -> Result<Rules> {
+/// The rules: built in, and what the configuration and the flags add.
+fn rules(a: &RecordArgs, config: &Config) -> Result<Rules> {
     let plain = Rules::new(Extra::default()).map_err(Error::usage)?;
     let mut values = plain.secrets_of_argv(&a.command);
     values.extend(secrets_of_environment(&plain));
-    Rules::new(Extra {
-        keys: a.redact.redact_key.clone(),
-        paths: a.redact.redact_path.clone(),
-        patterns: a.redact.redact_pattern.clone(),
-        values,
-    })
-    .map_err(Error::usage)
+    super::recorded::rules(&a.redact, config, values)
 }

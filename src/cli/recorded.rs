@@ -1,6 +1,9 @@
 //! What the commands about recordings take: `record`, `show`, `replay`, `mock`.
 
 use super::args::{EndpointArgs, LedgerArgs, ReadOnly};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::record::redact::{Extra, Rules};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -47,6 +50,22 @@ pub struct RedactArgs {
     pub redact_pattern: Vec<String>,
 }
 
+/// The redaction rules: built in, configured, and by flags; `values` are secrets that are known by their text.
+///
+/// # Errors
+/// Exit 2 when a pattern is none.
+pub fn rules(a: &RedactArgs, config: &Config, values: Vec<String>) -> Result<Rules> {
+    let both = |own: &[String], more: &[String]| own.iter().chain(more).cloned().collect();
+    let c = &config.record;
+    Rules::new(Extra {
+        keys: both(&c.redact_keys, &a.redact_key),
+        paths: both(&c.redact_paths, &a.redact_path),
+        patterns: both(&c.redact_patterns, &a.redact_pattern),
+        values,
+    })
+    .map_err(Error::usage)
+}
+
 /// `redial show`.
 #[derive(Debug, Args)]
 #[command(
@@ -75,6 +94,9 @@ pub struct ShowArgs {
     pub redact: bool,
     #[command(flatten)]
     pub rules: RedactArgs,
+    /// Judges the requests too: then state: and verdict: can be asked for
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

@@ -59,7 +59,8 @@ pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     inspector.hints = config.hint_overrides();
     let look_up = inspector.look_up.clone();
     let source = Source::Recording(r.path().display().to_string());
-    let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&a.ignore) };
+    let ignored: Vec<String> = config.replay.ignore.iter().chain(&a.ignore).cloned().collect();
+    let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&ignored) };
     let work = async {
         play.all(&plan, &mut report, &interrupt).await?;
         Ok(report.finish(a.json))

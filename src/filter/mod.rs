@@ -105,6 +105,10 @@ pub trait Subject {
             .flat_map(|f| self.texts(f))
             .collect()
     }
+    /// Texts in which bare words count at the start of a word only: `done` isn't `abandoned`.
+    fn words(&self) -> Vec<Cow<'_, str>> {
+        Vec::new()
+    }
 }
 
 /// A parsed filter. The empty one lets everything pass.
@@ -177,6 +181,11 @@ impl Filter {
         self.0.is_none()
     }
 
+    /// Whether it asks for this field anywhere.
+    pub fn names(&self, field: Field) -> bool {
+        self.0.as_ref().is_some_and(|n| n.names(field))
+    }
+
     /// Whether the subject passes.
     pub fn matches(&self, subject: &dyn Subject) -> bool {
         self.0.as_ref().is_none_or(|n| n.matches(subject))
@@ -189,13 +198,26 @@ impl Node {
             Node::All(all) => all.iter().all(|n| n.matches(s)),
             Node::Any(any) => any.iter().any(|n| n.matches(s)),
             Node::Not(n) => !n.matches(s),
-            Node::Word(w) => s.shown().iter().any(|t| contains(t, w)),
+            Node::Word(w) => {
+                s.shown().iter().any(|t| contains(t, w)) || s.words().iter().any(|t| begins(t, w))
+            }
             Node::Number { field, sign, value, .. } => {
                 s.number(*field).is_some_and(|has| sign.holds(has, *value))
             }
             Node::Text { field, value } => {
                 s.texts(*field).iter().any(|has| text_matches(*field, has, value))
             }
+        }
+    }
+}
+
+impl Node {
+    fn names(&self, field: Field) -> bool {
+        match self {
+            Node::All(list) | Node::Any(list) => list.iter().any(|n| n.names(field)),
+            Node::Not(n) => n.names(field),
+            Node::Word(_) => false,
+            Node::Text { field: f, .. } | Node::Number { field: f, .. } => *f == field,
         }
     }
 }
@@ -225,6 +247,10 @@ fn word(text: &str) -> String {
 
 fn contains(has: &str, want: &str) -> bool {
     has.contains(want) || has.to_lowercase().contains(&want.to_lowercase())
+}
+
+fn begins(has: &str, want: &str) -> bool {
+    format!(" {}", has.to_lowercase()).contains(&format!(" {}", want.to_lowercase()))
 }
 
 /// `*` stands for anything.

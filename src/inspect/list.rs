@@ -5,11 +5,11 @@
 //! newest one.
 
 use super::request::{Called, called_ids, read_called, rows_of};
-use super::scan::{GROUPS, PIECE, UNFINISHED};
+use super::scan::{GROUPS, LOOSE, PIECE, UNFINISHED};
 use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
-use crate::ledger::{DONE, How, LedgerError, Reader, Row, Survey};
+use crate::ledger::{DONE, How, LedgerError, Named, Reader, Row, Survey};
 use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
@@ -35,12 +35,29 @@ pub struct Overview {
     pub noun: String,
     /// Requests with more than one effect.
     pub duplicates: u64,
-    /// Effects without a request, and effects whose request was swept.
-    pub loose: (u64, u64),
+    /// Requests of effects that have no row: lost ones, and swept ones.
+    pub loose: Arc<Loose>,
     /// How the ledger was read.
     pub how: Option<How>,
     /// When.
     pub at: Time,
+}
+
+/// Requests that are known by an effect alone: the newest of each kind by name, and how many effects there are.
+#[derive(Debug, Clone, Default)]
+pub struct Loose {
+    /// Younger than the oldest effect that has a request.
+    pub lost: Named<String>,
+    /// Older: their rows were swept.
+    pub purged: Named<String>,
+}
+
+impl Loose {
+    /// None is without its name.
+    pub fn is_named(&self) -> bool {
+        let whole = |n: &Named<String>| n.total == n.list.len() as u64;
+        whole(&self.lost) && whole(&self.purged)
+    }
 }
 
 /// Makes an overview in one read; `scan` makes that of a large ledger in pieces.
@@ -52,7 +69,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
-    let (lost, purged) = r.loose(0)?;
+    let (lost, purged) = r.loose(LOOSE)?;
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
@@ -63,7 +80,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
         effects: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
         noun: r.effects_noun().to_owned(),
         duplicates: r.duplicate_effects(GROUPS)?.len() as u64,
-        loose: (lost.total, purged.total),
+        loose: Arc::new(Loose { lost, purged }),
         how: Some(r.how()),
         at: Time::default(),
     })
@@ -151,12 +168,46 @@ impl Inspector {
             Some(_) => LedgerView::Read(judging.overview.at),
             None => LedgerView::None,
         };
+        let loose = &judging.overview.loose;
+        let times = |list: &Named<String>, id: &str| list.list.iter().filter(|l| *l == id).count();
         ids.into_iter()
             .map(|id| {
-                let ledger = LedgerFacts { view: view.clone(), ..LedgerFacts::default() };
+                let (lost, purged) = (times(&loose.lost, id), times(&loose.purged, id));
+                let ledger = LedgerFacts {
+                    view: view.clone(),
+                    loose_effects: (lost + purged) as u64,
+                    purged: purged > 0 && lost == 0,
+                    ..LedgerFacts::default()
+                };
                 Line::new(&context.gather(id, ledger, HashCheck::NotChecked), now)
             })
             .collect()
+    }
+
+    /// Lines of requests that are known by an effect alone, newest first: those whose row should be there, and those
+    /// whose row was swept.
+    pub fn loose_lines(&self, judging: &Judging, now: Time) -> (Vec<Line>, Vec<Line>) {
+        let o = &judging.overview;
+        let seen = self.seen();
+        let context = self.context(&seen.histories, judging, now);
+        let lines = |list: &[String], purged: bool| {
+            let mut many: HashMap<&str, u64> = HashMap::new();
+            list.iter().for_each(|id| *many.entry(id).or_default() += 1);
+            // Once each, where it comes first.
+            let ids = list.iter().filter_map(|id| many.remove_entry(id.as_str()));
+            ids.map(|(id, loose_effects)| {
+                let ledger = LedgerFacts {
+                    view: LedgerView::Read(o.at),
+                    loose_effects,
+                    purged,
+                    has_effects_table: true,
+                    ..LedgerFacts::default()
+                };
+                Line::new(&context.gather(id, ledger, HashCheck::NotChecked), now)
+            })
+            .collect()
+        };
+        (lines(&o.loose.lost.list, false), lines(&o.loose.purged.list, true))
     }
 
     /// The facts of the top line.
@@ -184,8 +235,8 @@ impl Inspector {
             effects_noun: o.noun.clone(),
             suspect_pairs: o.groups.len() as u64,
             duplicates: o.duplicates,
-            effects_without_request: o.loose.0,
-            requests_purged: o.loose.1,
+            effects_without_request: o.loose.lost.total,
+            requests_purged: o.loose.purged.total,
             as_of: o.at,
             complete: o.how.as_ref().is_none_or(|h| h.unreadable == 0),
         }

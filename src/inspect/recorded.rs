@@ -3,16 +3,15 @@
 
 use super::Inspector;
 use super::light;
+use crate::error::Result;
 use crate::journal::{Call, Outcome, Session, Settled};
 use crate::model::arguments::Candidate;
 use crate::recording::Recording;
+use crate::recording::rows::Knows;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Recorded calls and generations are counted from here, so that they are never taken for our own.
-pub const RECORDED_CALLS: u64 = 1 << 48;
-/// See [`RECORDED_CALLS`].
-pub const RECORDED_GENERATIONS: u32 = 100_000;
+pub use crate::journal::generation::{RECORDED_CALLS, RECORDED_GENERATIONS};
 
 /// A handle on an attached recording; clones share it.
 #[derive(Clone)]
@@ -33,11 +32,40 @@ impl Recorded {
         self.lock().path().to_owned()
     }
 
-    /// Reads it as it is now, with what was written since; what can't be read any more stays as it was.
+    /// Reads it as it is now, with what was written since (a megabyte of it; [`Recorded::advance`] brings the
+    /// rest); what can't be read any more stays as it was.
     pub fn read<T>(&self, f: impl FnOnce(&Recording) -> T) -> T {
         let mut r = self.lock();
-        r.poll().ok();
+        r.advance().ok();
         f(&r)
+    }
+
+    /// Takes one more piece of the file in; whether anything was new, and whether there is more.
+    ///
+    /// # Errors
+    /// Exit 6 when it can't be read any more.
+    pub fn advance(&self) -> Result<(bool, bool)> {
+        let mut r = self.lock();
+        let before = (r.progress().0, r.headers.len());
+        let more = r.advance()?;
+        Ok(((r.progress().0, r.headers.len()) != before, more))
+    }
+
+    /// Reads it as far as it has been taken in, and whether nobody writes it any more.
+    pub fn shown<T>(&self, f: impl FnOnce(&Recording, bool) -> T) -> T {
+        let r = self.lock();
+        let over = !r.is_being_written();
+        f(&r, over)
+    }
+
+    /// A tap holds the file: more may come.
+    pub fn is_being_written(&self) -> bool {
+        self.lock().is_being_written()
+    }
+
+    /// How far it is read, in bytes, and how long it is.
+    pub fn progress(&self) -> (u64, u64) {
+        self.lock().progress()
     }
 
     /// The arguments of a request, as the agent sent them.
@@ -70,7 +98,17 @@ impl Recorded {
     }
 }
 
-fn ends_here(c: &Call) -> Settled {
+impl Knows for Recorded {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        self.lock().outcome(seq)
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        self.lock().session.death(generation)
+    }
+}
+
+/// How a call ends that waits when nobody writes the recording any more.
+pub fn ends_here(c: &Call) -> Settled {
     Settled {
         at: c.sent_at,
         outcome: Outcome::Unknown,

@@ -1,7 +1,7 @@
 //! The overview of a ledger, made in pieces: each is a short read of its own, so that windows and details never
 //! wait for a whole pass. A small ledger is one piece, and then one consistent look.
 
-use super::list::{Overview, overview};
+use super::list::{Loose, Overview, overview};
 use super::{Inspector, owner_view};
 use crate::ledger::pass::repeated;
 use crate::ledger::{Ledger, LedgerError, LooseScan, Reader, Stamp, Survey};
@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Unfinished rows that are judged one by one; more are counted by their stored word.
 pub(super) const UNFINISHED: usize = 10_000;
+/// Effects without a row of their request that are named, of each kind.
+pub(super) const LOOSE: usize = 200;
 /// Groups of equal hashes that are kept.
 pub(super) const GROUPS: usize = 10_000;
 /// Rows looked at in one piece.
@@ -68,7 +70,7 @@ impl Inspector {
             };
             self.know(stamp, view.rows, &view.owners);
             groups_on(ledger, &mut view, &rest).await?;
-            view.loose = loose_on(ledger, &rest).await?;
+            view.loose = Arc::new(loose_on(ledger, &rest).await?);
             let (effects, noun, duplicates, how) = ledger
                 .read_async(|r| {
                     let effects =
@@ -82,7 +84,7 @@ impl Inspector {
             view
         };
         view.at = at;
-        if let (n @ 1.., Some(how)) = (view.loose.0, view.how.as_mut()) {
+        if let (n @ 1.., Some(how)) = (view.loose.lost.total, view.how.as_mut()) {
             let noun = if n == 1 { "effect has" } else { "effects have" };
             how.doubt_wal(&format!("{n} {noun} no request"));
         }
@@ -154,11 +156,11 @@ async fn groups_on<F: Future<Output = ()>>(
     Ok(())
 }
 
-/// Effects without a request and swept requests, counted.
+/// Effects without a request and swept requests.
 async fn loose_on<F: Future<Output = ()>>(
     ledger: &Ledger,
     rest: &impl Fn() -> F,
-) -> Result<(u64, u64), LedgerError> {
+) -> Result<Loose, LedgerError> {
     let mut scan = LooseScan::default();
     while !scan.complete {
         rest().await;
@@ -166,13 +168,13 @@ async fn loose_on<F: Future<Output = ()>>(
         scan = ledger
             .read_async(move |r| {
                 let mut scan = start.clone();
-                r.loose_step(&mut scan, 0, PIECE)?;
+                r.loose_step(&mut scan, LOOSE, PIECE)?;
                 Ok(scan)
             })
             .await?;
     }
     let (lost, purged) = scan.found();
-    Ok((lost.total, purged.total))
+    Ok(Loose { lost, purged })
 }
 
 async fn places_on<F: Future<Output = ()>>(

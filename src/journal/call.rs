@@ -122,6 +122,10 @@ impl Call {
     pub fn is_pending(&self) -> bool {
         self.settled.is_none()
     }
+    /// Its server ended, or closed its stdout, while it waited, and no answer came after that.
+    pub fn is_lost(&self) -> bool {
+        self.live.lost && self.outcome() == Some(Outcome::Unknown)
+    }
     /// The outcome, when settled.
     pub fn outcome(&self) -> Option<Outcome> {
         self.settled.as_ref().map(|s| s.outcome)

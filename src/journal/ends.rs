@@ -67,6 +67,9 @@ pub(super) fn generation_over(s: &mut Session, event: &Event, why: &str) {
             None => why.to_owned(),
         };
         end(s, event.at, call, Outcome::Unknown, why);
+        if let Some(c) = s.calls.get_mut(&call) {
+            c.live.lost = true;
+        }
     }
 }
 

@@ -258,6 +258,12 @@ impl Session {
         self.notes.push_back((at, text));
     }
 
+    /// Rounds of calls that are no longer kept.
+    pub(super) fn forget_rounds(&mut self) {
+        let calls = &self.calls;
+        self.rounds.retain(|_, call| calls.contains_key(call));
+    }
+
     pub(super) fn generation_mut(&mut self, n: u32) -> Option<&mut Generation> {
         self.generations.iter_mut().rev().find(|g| g.n == n)
     }

@@ -6,6 +6,19 @@ use crate::time::Time;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
+/// Recorded calls are counted from here where they stand beside our own, so that they are never taken for them.
+pub const RECORDED_CALLS: u64 = 1 << 48;
+/// See [`RECORDED_CALLS`].
+pub const RECORDED_GENERATIONS: u32 = 100_000;
+
+/// `generation 2`, or `the agent's generation 2`.
+pub fn generation_name(n: u32) -> String {
+    match n.checked_sub(RECORDED_GENERATIONS) {
+        Some(n) => format!("the agent's generation {n}"),
+        None => format!("generation {n}"),
+    }
+}
+
 /// Lines and bytes kept of a generation's stderr, and of its noise.
 const TAIL_LINES: usize = 2_000;
 const TAIL_BYTES: usize = 1 << 20;

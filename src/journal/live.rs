@@ -37,6 +37,8 @@ pub struct Live {
     pub wants: Option<Text>,
     /// A person or a limit asked the server to stop it, when.
     pub cancelled_at: Option<Time>,
+    /// Its server ended, or closed its stdout, while it waited.
+    pub lost: bool,
     /// Its result had so many bytes and was let go, to bound memory.
     pub result_let_go: Option<u64>,
     /// Something odd that may be its answer (a near id, an answer without an id), in words.

@@ -1,7 +1,8 @@
 //! The journal itself: append, count, wake readers. Owns the stream and the one fold over it.
 //!
-//! Appending is the only way anything becomes known; whoever acts, appends first. Frames are kept in a
-//! ring of bounded bytes with a counted gap; what the fold needs of the rest it keeps itself.
+//! Appending is the only way anything becomes known; whoever acts, appends first. Events are kept in two
+//! rings of bounded bytes with counted gaps, frames apart from stderr and noise; what the fold needs of the
+//! rest it keeps itself.
 
 use super::event::{Event, Http, Kind};
 use super::fold::Session;
@@ -13,6 +14,8 @@ use tokio::sync::watch;
 
 /// How many bytes of frames are kept in memory.
 const FRAME_BYTES: usize = 64 << 20;
+/// How many bytes of stderr and noise are kept for the time line: a flood of them must not cost frames.
+const LINE_BYTES: usize = 8 << 20;
 
 /// A handle on one endpoint's stream; clones share it.
 #[derive(Clone)]
@@ -26,9 +29,8 @@ struct Shared {
 
 struct Inner {
     next_seq: u64,
-    events: VecDeque<Arc<Event>>,
-    bytes: usize,
-    forgotten: u64,
+    frames: Ring,
+    lines: Ring,
     session: Session,
 }
 
@@ -44,9 +46,8 @@ impl Journal {
         Journal(Arc::new(Shared {
             inner: Mutex::new(Inner {
                 next_seq: 1,
-                events: VecDeque::new(),
-                bytes: 0,
-                forgotten: 0,
+                frames: Ring::default(),
+                lines: Ring::default(),
                 session: Session::default(),
             }),
             version: watch::Sender::new(0),
@@ -67,15 +68,9 @@ impl Journal {
         inner.next_seq += 1;
         let event = Arc::new(Event { seq, at: Time::now(), mono_us, generation, kind });
         inner.session.apply(&event);
-        if let Some(size) = kept_size(&event.kind) {
-            inner.bytes += size;
-            inner.events.push_back(event);
-            while inner.bytes > FRAME_BYTES && inner.events.len() > 1 {
-                if let Some(old) = inner.events.pop_front() {
-                    inner.bytes -= kept_size(&old.kind).unwrap_or(0);
-                    inner.forgotten += 1;
-                }
-            }
+        match &event.kind {
+            Kind::Stderr { .. } | Kind::Noise { .. } => inner.lines.push(event, LINE_BYTES),
+            _ => inner.frames.push(event, FRAME_BYTES),
         }
         drop(inner);
         self.0.version.send_replace(seq);
@@ -91,8 +86,17 @@ impl Journal {
     /// Stderr and noise are not among them; the fold keeps their tails.
     pub fn events_from(&self, seq: u64) -> (Vec<Arc<Event>>, u64) {
         let inner = self.lock();
-        let start = inner.events.partition_point(|e| e.seq < seq);
-        (inner.events.iter().skip(start).cloned().collect(), inner.forgotten)
+        (inner.frames.from(seq).cloned().collect(), inner.frames.forgotten)
+    }
+
+    /// All kept events from `seq` on in their order, stderr and noise among them, and how many older ones of
+    /// either were forgotten.
+    pub fn all_from(&self, seq: u64) -> (Vec<Arc<Event>>, u64) {
+        let inner = self.lock();
+        let mut all: Vec<Arc<Event>> =
+            inner.frames.from(seq).chain(inner.lines.from(seq)).cloned().collect();
+        all.sort_unstable_by_key(|e| e.seq);
+        (all, inner.frames.forgotten + inner.lines.forgotten)
     }
 
     /// Wakes when something was appended; the value is the newest sequence number.
@@ -115,15 +119,63 @@ impl Journal {
     }
 }
 
-/// Bytes an event costs in the ring; `None` for kinds whose tail the fold keeps.
-fn kept_size(kind: &Kind) -> Option<usize> {
-    match kind {
-        Kind::Stderr { .. } | Kind::Noise { .. } => None,
+/// The newest events, bounded by their bytes.
+#[derive(Default)]
+struct Ring {
+    events: VecDeque<Arc<Event>>,
+    bytes: usize,
+    forgotten: u64,
+}
+
+impl Ring {
+    fn push(&mut self, event: Arc<Event>, limit: usize) {
+        self.bytes += size(&event.kind);
+        self.events.push_back(event);
+        while self.bytes > limit && self.events.len() > 1 {
+            let Some(old) = self.events.pop_front() else { break };
+            self.bytes -= size(&old.kind);
+            self.forgotten += 1;
+        }
+    }
+
+    fn from(&self, seq: u64) -> impl Iterator<Item = &Arc<Event>> {
+        self.events.iter().skip(self.events.partition_point(|e| e.seq < seq))
+    }
+}
+
+/// Bytes an event costs in a ring.
+fn size(kind: &Kind) -> usize {
+    let text = match kind {
         Kind::Sent { raw, .. }
         | Kind::Received { raw, .. }
-        | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. } => {
-            Some(raw.len() + 128)
+        | Kind::Noise { raw, .. }
+        | Kind::Stderr { raw }
+        | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. } => raw.len(),
+        _ => 0,
+    };
+    text + 128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::event::Purpose;
+
+    #[test]
+    fn a_flood_of_stderr_costs_no_frame_and_the_order_stays() {
+        let j = Journal::new();
+        let frame =
+            |n: u8| Kind::Sent { raw: vec![n; 10].into(), exchange: None, purpose: Purpose::Asked };
+        j.append(1, frame(1));
+        for _ in 0..40 {
+            j.append(1, Kind::Stderr { raw: vec![b'x'; 1 << 20].into() });
         }
-        _ => Some(128),
+        j.append(1, frame(2));
+        let (frames, forgotten) = j.events_from(0);
+        assert_eq!((frames.len(), forgotten), (2, 0));
+        let (all, forgotten) = j.all_from(0);
+        assert_eq!(all.len() as u64 + forgotten, 42);
+        assert!(forgotten > 30 && all.windows(2).all(|w| w[0].seq < w[1].seq));
+        assert_eq!((all[0].seq, all[all.len() - 1].seq), (1, 42));
     }
 }

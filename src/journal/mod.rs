@@ -6,6 +6,7 @@
 //! pending call waits for. Nothing here does IO or decides what to send.
 
 mod answers;
+pub mod bounded;
 pub mod call;
 mod ends;
 pub mod event;

@@ -5,6 +5,7 @@ use super::facts::{Facts, HashCheck, LedgerView, Pairing};
 use super::verdict::{answered_but_open, effects};
 use super::wire::WireFacts;
 use super::words::{Evidence, State, Strength};
+use crate::journal::generation::generation_name;
 use crate::time::Time;
 
 pub(super) fn lines(facts: &Facts, wire: &WireFacts<'_>) -> Vec<Evidence> {
@@ -102,8 +103,11 @@ impl Lines {
         }
         for end in &facts.ended_generations {
             if facts.calls.iter().any(|c| wire.end_of(c) == Some(end)) {
-                let text =
-                    format!("the process of generation {} ended: {}", end.generation, end.how);
+                let text = format!(
+                    "the process of {} ended: {}",
+                    generation_name(end.generation),
+                    end.how
+                );
                 self.0.push(Evidence {
                     source: "exit",
                     at: Some(end.at),

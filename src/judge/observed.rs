@@ -39,8 +39,9 @@ impl Observed {
     /// For people.
     pub fn words(&self) -> String {
         format!(
-            "its owner's process (generation {}) was seen to end: {}",
-            self.generation, self.how
+            "its owner's process ({}) was seen to end: {}",
+            crate::journal::generation::generation_name(self.generation),
+            self.how
         )
     }
 }

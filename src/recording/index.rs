@@ -1,19 +1,22 @@
 //! Where each event of a recording stands, for files that are too large to be kept: one pass over the heads of
-//! lines, 32 bytes an event, extended by what is new when the file grows. An event itself is read when it is asked
+//! lines, 40 bytes an event, extended by what is new when the file grows. An event itself is read when it is asked
 //! for.
 
 use super::BadLine;
 use super::lines::{LineAt, Lines};
 use super::number::Numbers;
 use crate::error::{Error, Result};
+use crate::journal::Kind;
+use crate::record::entry::What;
 use crate::record::entry::{Entry, Header, Line, decode};
 use crate::record::place;
-use crate::record::summary::Rpc;
+use crate::record::summary::{Rpc, Summary};
 use crate::time::Time;
-use std::collections::HashMap;
+use crate::wire::id::Id;
 use std::path::{Path, PathBuf};
 
 mod head;
+mod joined;
 
 /// What is known of an event without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct Slot {
     pub len: u32,
     /// The method, or the tool of a `tools/call`: see [`Index::name`].
     name: u32,
+    /// The answer of a request, the request of an answer; [`ALONE`] for neither.
+    peer: u32,
     /// Which life of the server, over all runs (a recording with more than 65,535 shows the rest as one).
     pub generation: u16,
     /// Which run of the file.
@@ -35,8 +40,13 @@ pub struct Slot {
     rpc: u8,
 }
 
+/// Nothing answers it, and it answers nothing.
+const ALONE: u32 = u32::MAX;
+/// In [`Slot::rpc`]: the name is a tool's.
+const IS_TOOL: u8 = 0x80;
+
 /// The kinds, in the format's words.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 17] = [
     "sent",
     "received",
     "noise",
@@ -50,8 +60,13 @@ pub const KINDS: [&str; 14] = [
     "state",
     "note",
     "gap",
+    "not_written",
+    "all_gone",
+    "agreed",
     "other",
 ];
+
+use joined::{Asked, Names, rpc_of};
 
 impl Slot {
     /// The kind's word.
@@ -60,9 +75,15 @@ impl Slot {
     }
     /// What its frame is.
     pub fn rpc(&self) -> Option<Rpc> {
-        [Rpc::Request, Rpc::Notification, Rpc::Result, Rpc::ToolError, Rpc::Error, Rpc::Malformed]
-            .get(usize::from(self.rpc.checked_sub(1)?))
-            .copied()
+        rpc_of(self.rpc)
+    }
+    /// Its name is a tool's: a `tools/call`.
+    pub fn is_call(&self) -> bool {
+        self.rpc & IS_TOOL != 0
+    }
+    /// The place of its answer, or of what it answers.
+    pub fn peer(&self) -> Option<usize> {
+        (self.peer != ALONE).then_some(self.peer as usize)
     }
 }
 
@@ -71,19 +92,13 @@ pub struct Index {
     path: PathBuf,
     lines: Lines,
     slots: Vec<Slot>,
-    names: Vec<String>,
-    known: HashMap<String, u32>,
+    names: Names,
     /// The runs, and what their numbers are counted from.
     headers: Vec<Header>,
-    numbers: Vec<Base>,
-    top_generation: u32,
+    numbers: Vec<Numbers>,
+    asked: Asked,
     /// Lines that could not be read.
     pub bad: Vec<BadLine>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Base {
-    generation: u32,
 }
 
 impl Index {
@@ -99,11 +114,10 @@ impl Index {
             path,
             lines,
             slots: Vec::new(),
-            names: vec![String::new()],
-            known: HashMap::new(),
+            names: Names::default(),
             headers: Vec::new(),
-            numbers: vec![Base::default()],
-            top_generation: 0,
+            numbers: vec![Numbers::default()],
+            asked: Asked::default(),
             bad,
         })
     }
@@ -136,7 +150,12 @@ impl Index {
 
     /// The method or tool of an event; empty when it has none.
     pub fn name(&self, slot: &Slot) -> &str {
-        self.names.get(slot.name as usize).map_or("", String::as_str)
+        self.names.list.get(slot.name as usize).map_or("", String::as_str)
+    }
+
+    /// One event.
+    pub fn slot(&self, i: usize) -> Option<&Slot> {
+        self.slots.get(i)
     }
 
     /// How much of the file is in, in bytes, and how long it is.
@@ -154,68 +173,71 @@ impl Index {
         if self.lines.begins_anew().map_err(failed)? {
             self.slots.clear();
             self.headers.clear();
-            self.numbers = vec![Base::default()];
-            self.top_generation = 0;
+            self.numbers = vec![Numbers::default()];
+            self.asked = Asked::default();
             self.bad.clear();
         }
-        let Index { lines, slots, names, known, headers, numbers, top_generation, bad, .. } = self;
-        let mut intern = |name: &str| -> u32 {
-            if name.is_empty() {
-                return 0;
-            }
-            if let Some(n) = known.get(name) {
-                return *n;
-            }
-            // Names are few; a hostile file may make each its own.
-            if names.len() >= 1 << 20 {
-                return 0;
-            }
-            let n = u32::try_from(names.len()).unwrap_or(0);
-            names.push(name.to_owned());
-            known.insert(name.to_owned(), n);
-            n
-        };
-        lines
+        let Index { lines, slots, names, headers, numbers, asked, bad, .. } = self;
+        let more = lines
             .read(|line: LineAt<'_>| {
                 let run = u16::try_from(numbers.len() - 1).unwrap_or(u16::MAX);
-                let base = numbers.last().copied().unwrap_or_default();
-                let mut add = |at: Time, generation: u32, kind: u8, rpc: u8, name: u32| {
-                    let generation = if generation == 0 {
-                        0
-                    } else {
-                        generation.saturating_add(base.generation)
-                    };
-                    *top_generation = (*top_generation).max(generation);
+                let mut add = |h: &head::Head<'_>| {
+                    let generation = numbers
+                        .last_mut()
+                        .map_or(0, |n| n.saw(h.seq, h.mono_us, h.generation, h.exchange));
+                    let generation = u16::try_from(generation).unwrap_or(u16::MAX);
+                    let i = u32::try_from(slots.len()).unwrap_or(ALONE);
+                    let peer = asked.peer(h, (generation, run), i);
+                    if let Some(q) = slots.get_mut(peer as usize) {
+                        q.peer = i;
+                    }
                     slots.push(Slot {
                         offset: line.offset,
-                        at,
+                        at: h.at,
                         len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX),
-                        name,
-                        generation: u16::try_from(generation).unwrap_or(u16::MAX),
+                        name: names.of(h.name),
+                        peer,
+                        generation,
                         run,
-                        kind,
-                        rpc,
+                        kind: h.kind,
+                        rpc: h.rpc | if h.is_tool { IS_TOOL } else { 0 },
                     });
                 };
                 if let Some(h) = head::read(line.bytes) {
-                    let name = intern(h.name);
-                    return add(h.at, h.generation, h.kind, h.rpc, name);
+                    return add(&h);
                 }
                 match decode(line.bytes) {
                     Line::Header(h) => {
                         headers.push(h);
-                        numbers.push(Base { generation: *top_generation });
+                        let mut n = numbers.last().copied().unwrap_or_default();
+                        n.new_run();
+                        numbers.push(n);
                     }
                     Line::Entry(e) => {
                         let s = summary(&e);
-                        let name = intern(s.1.as_deref().unwrap_or(""));
-                        add(e.at, e.generation, head::kind(e.what.word()), s.0, name);
+                        let id = s.as_ref().and_then(|s| s.id.as_ref()).map(Id::to_json);
+                        add(&head::Head {
+                            seq: e.seq,
+                            mono_us: e.mono_us,
+                            at: e.at,
+                            generation: e.generation,
+                            kind: head::kind(e.what.word()),
+                            rpc: s.as_ref().map_or(0, |s| head::rpc(s.rpc)),
+                            name: s
+                                .as_ref()
+                                .and_then(|s| s.tool.as_deref().or(s.method.as_deref()))
+                                .unwrap_or(""),
+                            is_tool: s.as_ref().is_some_and(|s| s.tool.is_some()),
+                            id: id.as_deref().unwrap_or(""),
+                            exchange: exchange(&e),
+                        });
                     }
                     Line::Other => {}
                     Line::Bad(why) => bad.push(BadLine { line: line.number, why }),
                 }
             })
-            .map_err(failed)
+            .map_err(failed)?;
+        Ok(more)
     }
 
     /// The event at a place of the list, read from the file.
@@ -223,12 +245,30 @@ impl Index {
         let slot = self.slots.get(i)?;
         let bytes = self.lines.at(slot.offset, slot.len as usize).ok()?;
         match decode(&bytes) {
-            Line::Entry(mut e) => {
-                e.generation = u32::from(slot.generation);
-                Some(e)
+            Line::Entry(e) => {
+                let mut numbers = self.numbers.get(usize::from(slot.run)).copied()?;
+                Some(numbers.place(e))
             }
             _ => None,
         }
+    }
+
+    /// The place of the event with this number (as [`Index::entry`] has it), by a few reads.
+    pub fn find(&self, seq: u64) -> Option<usize> {
+        let run = self.numbers.iter().rposition(|n| n.seq_base() < seq)?;
+        let run = u16::try_from(run).unwrap_or(u16::MAX);
+        let from = self.slots.partition_point(|s| s.run < run);
+        let to = self.slots.partition_point(|s| s.run <= run);
+        let (mut low, mut high) = (from, to);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let there = self.entry(middle)?.seq;
+            if there == seq {
+                return Some(middle);
+            }
+            if there < seq { low = middle + 1 } else { high = middle }
+        }
+        None
     }
 
     /// The last events of the file without reading the rest: what a first screen shows. Generations are those
@@ -262,15 +302,18 @@ impl Index {
     }
 }
 
-fn summary(e: &Entry) -> (u8, Option<String>) {
-    use crate::journal::Kind;
-    use crate::record::entry::What;
+fn summary(e: &Entry) -> Option<Summary> {
     let What::Event(Kind::Sent { raw, .. } | Kind::Received { raw, .. }) = &e.what else {
-        return (0, None);
+        return None;
     };
-    match std::str::from_utf8(raw).ok().and_then(crate::record::summary::of) {
-        Some(s) => (head::rpc(s.rpc), s.tool.or(s.method)),
-        None => (0, None),
+    crate::record::summary::of(std::str::from_utf8(raw).ok()?)
+}
+
+fn exchange(e: &Entry) -> Option<u64> {
+    match &e.what {
+        What::Event(Kind::Sent { exchange, .. } | Kind::Received { exchange, .. }) => *exchange,
+        What::Event(Kind::Http { exchange, .. }) => Some(*exchange),
+        _ => None,
     }
 }
 

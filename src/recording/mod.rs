@@ -2,26 +2,34 @@
 //! of a log, opened into the same fold that a live session has; followed while it grows.
 //!
 //! `lines` reads a file piece by piece, `number` counts runs on, `import` converts foreign forms, `index` knows
-//! where each event of a large file stands without reading it again, `rows` is what lists show. A damaged line
+//! where each event of a large file stands without reading it again, `again` reads it a second time, `rows` is what
+//! lists show, `timeline` what a screen shows of any stretch. A damaged line
 //! costs that line. Nothing here writes.
 
+pub mod again;
 mod agent;
 pub mod import;
 pub mod index;
 pub mod lines;
 pub mod number;
 pub mod rows;
+pub mod timeline;
 
 use crate::error::{Error, Result};
-use crate::journal::{Event, Session};
+use crate::journal::{Call, CallId, Event, Outcome, Session};
 use crate::json::raw;
 use crate::model::arguments::{Candidate, Source};
 use crate::record::entry::{Entry, Header, Line, What, decode};
 use crate::record::place;
 use lines::Lines;
 use number::Numbers;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+
+/// So many calls are kept whole, and so many bytes of what they asked and were answered; older answered ones are
+/// counted and can be read again where they stand.
+const CALLS: usize = 20_000;
+const CALL_BYTES: usize = 48 << 20;
 
 /// A line that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +55,9 @@ pub struct Recording {
     pub events: u64,
     /// Events that the tap could not write.
     pub lost: u64,
+    /// Answered calls that the session no longer keeps: see [`Recording::let_go`].
+    gone: HashMap<CallId, (Outcome, f32)>,
+    let_go: Vec<Call>,
     /// Kept only where somebody asked for them.
     kept: Option<VecDeque<Entry>>,
     torn: Option<BadLine>,
@@ -70,31 +81,52 @@ impl Recording {
     }
 
     fn with(named: &Path, keep: bool) -> Result<Recording> {
+        let mut r = Recording::begin(named)?;
+        r.kept = keep.then(VecDeque::new);
+        r.poll()?;
+        r.is_one()?;
+        Ok(r)
+    }
+
+    /// Opens the file and reads nothing yet: [`Recording::advance`] does, piece by piece.
+    ///
+    /// # Errors
+    /// Exit 6 when the file can't be read.
+    pub fn begin(named: &Path) -> Result<Recording> {
         let path = place::find(named)?;
-        let mut r = Recording {
-            lines: import::open(&path)?,
+        let mut lines = import::open(&path)?;
+        let bad = lines.take_bad();
+        Ok(Recording {
+            lines,
             path,
             numbers: Numbers::default(),
             headers: Vec::new(),
             session: Session::default(),
-            bad: Vec::new(),
+            bad,
             events: 0,
             lost: 0,
-            kept: keep.then(VecDeque::new),
+            gone: HashMap::new(),
+            let_go: Vec::new(),
+            kept: None,
             torn: None,
-        };
-        r.bad.extend(r.lines.take_bad());
-        r.poll()?;
-        if r.events == 0 && r.headers.is_empty() && !r.lines.is_empty() {
-            let first = r.bad_lines().next().map(|b| format!(": line {}: {}", b.line, b.why));
-            return Err(Error::ledger(format!(
-                "{} is no recording{}",
-                r.path.display(),
-                first.unwrap_or_default()
-            ))
-            .hint("`redial record` makes one; a trace list [{tool, arguments, result}] and the neutral form {t, dir, msg} can be opened too"));
+        })
+    }
+
+    /// Whether what was read so far is a recording at all.
+    ///
+    /// # Errors
+    /// Exit 6 when lines were read and none of them is of a recording.
+    pub fn is_one(&self) -> Result<()> {
+        if self.events > 0 || !self.headers.is_empty() || self.lines.is_empty() {
+            return Ok(());
         }
-        Ok(r)
+        let first = self.bad_lines().next().map(|b| format!(": line {}: {}", b.line, b.why));
+        Err(Error::ledger(format!(
+            "{} is no recording{}",
+            self.path.display(),
+            first.unwrap_or_default()
+        ))
+        .hint("`redial record` makes one; a trace list [{tool, arguments, result}] and the neutral form {t, dir, msg} can be opened too"))
     }
 
     /// Where it is.
@@ -112,54 +144,87 @@ impl Recording {
     /// # Errors
     /// Exit 6 when it can't be read any more.
     pub fn poll(&mut self) -> Result<u64> {
+        let before = self.events;
+        while self.advance()? {}
+        Ok(self.events.saturating_sub(before))
+    }
+
+    /// Takes one more piece of the file in, at most a megabyte; whether there is more.
+    ///
+    /// # Errors
+    /// Exit 6 when it can't be read any more.
+    pub fn advance(&mut self) -> Result<bool> {
         let failed = |path: &Path, e: std::io::Error| {
             Error::ledger(format!("{} can't be read: {e}", path.display()))
         };
+        self.let_go.clear();
         if self.lines.begins_anew().map_err(|e| failed(&self.path, e))? {
             self.numbers = Numbers::default();
             self.headers.clear();
             self.session = Session::default();
             self.bad.clear();
+            self.gone.clear();
             (self.events, self.lost) = (0, 0);
             if let Some(k) = &mut self.kept {
                 k.clear();
             }
         }
-        let before = self.events;
-        loop {
-            let Recording { lines, numbers, headers, session, bad, events, lost, kept, .. } = self;
-            let more = lines
-                .read(|line| match decode(line.bytes) {
-                    Line::Header(h) => {
-                        numbers.new_run();
-                        headers.push(h);
+        let Recording { lines, numbers, headers, session, bad, events, lost, kept, .. } = self;
+        let more = lines
+            .read(|line| match decode(line.bytes) {
+                Line::Header(h) => {
+                    numbers.new_run();
+                    headers.push(h);
+                }
+                Line::Entry(e) => {
+                    let e = numbers.place(e);
+                    *events += 1;
+                    if let What::Gap { events, .. } = &e.what {
+                        *lost += events;
                     }
-                    Line::Entry(e) => {
-                        let e = numbers.place(e);
-                        *events += 1;
-                        if let What::Gap { events, .. } = &e.what {
-                            *lost += events;
-                        }
-                        if let Some(event) = e.event() {
-                            agent::apply(session, event);
-                        }
-                        if let Some(k) = kept {
-                            k.push_back(e);
-                        }
+                    if let Some(event) = e.event() {
+                        agent::apply(session, event);
                     }
-                    Line::Other => {}
-                    Line::Bad(why) => bad.push(BadLine { line: line.number, why }),
-                })
-                .map_err(|e| failed(&self.path, e))?;
-            if !more {
-                break;
-            }
-        }
+                    if let Some(k) = kept {
+                        k.push_back(e);
+                    }
+                }
+                Line::Other => {}
+                Line::Bad(why) => bad.push(BadLine { line: line.number, why }),
+            })
+            .map_err(|e| failed(&self.path, e))?;
+        self.let_go = self.session.let_answered_go(CALLS, CALL_BYTES);
+        let over = |c: &Call| Some((c.id, (c.outcome()?, rows::took_ms(c)? as f32)));
+        self.gone.extend(self.let_go.iter().filter_map(over));
         self.torn = self.lines.unfinished().map(|(line, bytes)| BadLine {
             line,
             why: format!("torn: {bytes} bytes without an end"),
         });
-        Ok(self.events - before)
+        Ok(more)
+    }
+
+    /// Answered calls that the last [`Recording::advance`] let go, since there are too many to be kept.
+    pub fn let_go(&self) -> &[Call] {
+        &self.let_go
+    }
+
+    /// How the call sent by this event came out, kept or not; its milliseconds.
+    pub fn outcome(&self, call: CallId) -> Option<(Option<Outcome>, Option<f64>)> {
+        match self.session.calls.get(&call) {
+            Some(c) => Some((c.outcome(), rows::took_ms(c))),
+            None => self.gone.get(&call).map(|(o, ms)| (Some(*o), Some(f64::from(*ms)))),
+        }
+    }
+
+    /// How many calls there are, kept or not.
+    pub fn calls(&self) -> usize {
+        self.session.calls.len() + self.gone.len()
+    }
+
+    /// How far the file was read, in bytes, and how long it is.
+    pub fn progress(&self) -> (u64, u64) {
+        let read = self.lines.read_to();
+        (read, self.lines.len().unwrap_or(read).max(read))
     }
 
     /// Lines that could not be read, the unfinished last one included (it may still be written).
@@ -188,6 +253,15 @@ impl Recording {
             Some(Candidate { args, tool: Some(c.tool.clone()), source })
         });
         with_args.collect()
+    }
+}
+
+impl rows::Knows for Recording {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        Recording::outcome(self, seq)
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        self.session.death(generation)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::journal::event::{Kind, Note, Purpose};
 use crate::record::entry::{Entry, What};
 
 /// What the runs before came to.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Numbers {
     seq_base: u64,
     generation_base: u32,
@@ -23,6 +23,26 @@ impl Numbers {
         self.generation_base = self.generation;
         self.exchange_base = self.exchange;
         self.mono_base = self.mono;
+    }
+
+    /// Numbers of this run that were seen without their entry; the generation over all runs.
+    pub fn saw(&mut self, seq: u64, mono_us: u64, generation: u32, exchange: Option<u64>) -> u32 {
+        self.seq = self.seq.max(seq.saturating_add(self.seq_base));
+        self.mono = self.mono.max(mono_us.saturating_add(self.mono_base));
+        if let Some(x) = exchange {
+            self.exchange = self.exchange.max(x.saturating_add(self.exchange_base));
+        }
+        if generation == 0 {
+            return 0;
+        }
+        let generation = generation.saturating_add(self.generation_base);
+        self.generation = self.generation.max(generation);
+        generation
+    }
+
+    /// The first number of this run, less one.
+    pub fn seq_base(&self) -> u64 {
+        self.seq_base
     }
 
     /// The entry with the numbers it has in the whole file.

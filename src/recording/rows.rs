@@ -4,7 +4,7 @@
 use crate::filter::{Field, Subject};
 use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::fold::Ended;
-use crate::journal::{Call, Session};
+use crate::journal::{Call, Journal, Outcome, Session};
 use crate::record::entry::{Entry, Side, What};
 use crate::record::summary::{self, Rpc, Summary};
 use crate::time::Time;
@@ -45,84 +45,154 @@ pub struct Row {
     pub age_s: f64,
 }
 
+/// What the fold of the same stream knows: rows ask it, so that no list has an opinion of its own on an outcome.
+pub trait Knows {
+    /// How the call came out that this event sent, and its milliseconds; `None`: no call, or not folded yet.
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)>;
+    /// What waited when this life of the server ended, in words.
+    fn death(&self, generation: u32) -> Option<String>;
+}
+
+impl Knows for Session {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        self.calls.get(&seq).map(|c| (c.outcome(), took_ms(c)))
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        Session::death(self, generation)
+    }
+}
+
+impl Knows for Journal {
+    fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        self.read(|s| s.outcome(seq))
+    }
+    fn death(&self, generation: u32) -> Option<String> {
+        self.read(|s| s.death(generation))
+    }
+}
+
 /// Makes rows, oldest event first.
 #[derive(Debug, Default)]
 pub struct Rows {
     open: HashMap<(u32, Side, Id), Asked>,
 }
 
+/// What an answer answers.
 #[derive(Debug, Clone)]
-struct Asked {
-    mono_us: u64,
-    summary: Summary,
+pub struct Asked {
+    /// When it was asked.
+    pub mono_us: u64,
+    /// What.
+    pub summary: Summary,
+}
+
+impl Asked {
+    /// Of the request's own event.
+    pub fn of(e: &Entry) -> Option<Asked> {
+        let text = String::from_utf8_lossy(e.raw()?);
+        Some(Asked { mono_us: e.mono_us, summary: summary::of(&text)? })
+    }
 }
 
 impl Rows {
-    /// The row of one event; `session` has been told of it already.
-    pub fn row(&mut self, e: &Entry, session: &Session, now: Time) -> Row {
-        let side = e.side();
-        let mut row = Row {
-            seq: e.seq,
-            at: e.at,
-            generation: e.generation,
-            dir: match side {
-                Some(Side::Sent) => "out",
-                Some(Side::Received) => "in",
-                Some(Side::Stderr) => "err",
-                None => "",
-            },
-            kind: e.what.word(),
-            method: None,
-            tool: None,
-            request_id: None,
-            id: None,
-            outcome: None,
-            ms: None,
-            bytes: e.raw().map_or(0, bytes::Bytes::len),
-            text: words(&e.what).unwrap_or_else(|| {
-                e.raw().map(|r| String::from_utf8_lossy(r).into_owned()).unwrap_or_default()
-            }),
-            age_s: e.at.age_at(now),
-        };
-        let is_frame = matches!(&e.what, What::Event(Kind::Sent { .. } | Kind::Received { .. }));
-        if let (true, Some(side), Some(s)) = (is_frame, side, summary::of(&row.text)) {
-            self.frame(&mut row, e, side, s, session);
-        }
-        row
-    }
-
-    fn frame(&mut self, row: &mut Row, e: &Entry, side: Side, s: Summary, session: &Session) {
-        row.kind = s.rpc.word();
-        row.id.clone_from(&s.id);
-        match s.rpc {
+    /// The row of one event; whoever `knows` has been told of it already.
+    pub fn row(&mut self, e: &Entry, knows: &dyn Knows, now: Time) -> Row {
+        let open = &mut self.open;
+        made(e, knows, now, &mut |s, side| match s.rpc {
             Rpc::Request => {
-                if let Some(c) = session.calls.get(&e.seq) {
-                    row.outcome = Some(c.word());
-                    row.ms = took_ms(c);
-                }
                 if let Some(id) = &s.id {
                     let asked = Asked { mono_us: e.mono_us, summary: s.clone() };
-                    self.open.insert((e.generation, side, id.clone()), asked);
+                    open.insert((e.generation, side, id.clone()), asked);
                 }
-                (row.method, row.tool, row.request_id) = (s.method, s.tool, s.request_id);
+                None
             }
-            Rpc::Result | Rpc::ToolError | Rpc::Error => {
-                row.outcome = Some(match s.rpc {
-                    Rpc::Result => "ok",
-                    Rpc::ToolError => "tool_error",
-                    _ => "rpc_error",
-                });
+            _ => {
                 let other = if side == Side::Sent { Side::Received } else { Side::Sent };
-                let asked = s.id.and_then(|id| self.open.remove(&(e.generation, other, id)));
-                if let Some(a) = asked {
-                    row.ms = Some(e.mono_us.saturating_sub(a.mono_us) as f64 / 1000.0);
-                    row.method = a.summary.method;
-                    row.tool = a.summary.tool;
-                    row.request_id = a.summary.request_id;
-                }
+                open.remove(&(e.generation, other, s.id.clone()?))
             }
-            Rpc::Notification | Rpc::Malformed => row.method = s.method,
+        })
+    }
+}
+
+/// The row of one event, where what it answers is known.
+pub fn row(e: &Entry, asked: Option<Asked>, knows: &dyn Knows, now: Time) -> Row {
+    let mut asked = asked;
+    made(e, knows, now, &mut |s, _| asked.take().filter(|_| s.rpc.is_answer()))
+}
+
+fn made(
+    e: &Entry,
+    knows: &dyn Knows,
+    now: Time,
+    peer: &mut dyn FnMut(&Summary, Side) -> Option<Asked>,
+) -> Row {
+    let side = e.side();
+    let mut row = Row {
+        seq: e.seq,
+        at: e.at,
+        generation: e.generation,
+        dir: match side {
+            Some(Side::Sent) => "out",
+            Some(Side::Received) => "in",
+            Some(Side::Stderr) => "err",
+            None => "",
+        },
+        kind: e.what.word(),
+        method: None,
+        tool: None,
+        request_id: None,
+        id: None,
+        outcome: None,
+        ms: None,
+        bytes: e.raw().map_or(0, bytes::Bytes::len),
+        text: words(&e.what).unwrap_or_else(|| {
+            e.raw().map(|r| String::from_utf8_lossy(r).into_owned()).unwrap_or_default()
+        }),
+        age_s: e.at.age_at(now),
+    };
+    if let (What::Event(Kind::Exit { .. }), Some(how)) = (&e.what, knows.death(e.generation)) {
+        row.text = format!("{}, {how}", row.text);
+    }
+    let is_frame = matches!(&e.what, What::Event(Kind::Sent { .. } | Kind::Received { .. }));
+    if let (true, Some(side), Some(s)) = (is_frame, side, summary::of(&row.text)) {
+        frame(&mut row, e, side, s, knows, peer);
+    }
+    row
+}
+
+fn frame(
+    row: &mut Row,
+    e: &Entry,
+    side: Side,
+    s: Summary,
+    knows: &dyn Knows,
+    peer: &mut dyn FnMut(&Summary, Side) -> Option<Asked>,
+) {
+    row.kind = s.rpc.word();
+    row.id.clone_from(&s.id);
+    match s.rpc {
+        Rpc::Request => {
+            if let Some((outcome, ms)) = knows.outcome(e.seq) {
+                row.outcome = Some(outcome.map_or("pending", Outcome::word));
+                row.ms = ms;
+            }
+            peer(&s, side);
+            (row.method, row.tool, row.request_id) = (s.method, s.tool, s.request_id);
         }
+        Rpc::Result | Rpc::ToolError | Rpc::Error => {
+            row.outcome = Some(match s.rpc {
+                Rpc::Result => "ok",
+                Rpc::ToolError => "tool_error",
+                _ => "rpc_error",
+            });
+            if let Some(a) = peer(&s, side) {
+                row.ms = Some(e.mono_us.saturating_sub(a.mono_us) as f64 / 1000.0);
+                row.method = a.summary.method;
+                row.tool = a.summary.tool;
+                row.request_id = a.summary.request_id;
+            }
+        }
+        Rpc::Notification | Rpc::Malformed => row.method = s.method,
     }
 }
 

@@ -25,6 +25,15 @@ pub enum Action {
     Help,
     Back,
     Quit,
+    // The time line.
+    TimeLine,
+    Source,
+    Mark,
+    NextMark,
+    Peer,
+    StderrNear,
+    FirstError,
+    Death,
     // The rows.
     Need,
     Sort,
@@ -90,6 +99,8 @@ pub enum Context {
     Arguments,
     /// The server's question, a form.
     Form,
+    /// The time line.
+    Timeline,
     /// A JSON text.
     Json,
     /// Typing what is searched in help or JSON.
@@ -117,6 +128,7 @@ impl Context {
             Context::Reissue => "in the re-issue dialog",
             Context::Arguments => "in its arguments",
             Context::Form => "in a server's question",
+            Context::Timeline => "in the time line",
             Context::Json => "in a JSON text",
             Context::Search => "while typing a search",
             Context::Pick => "in a list to choose from",
@@ -138,6 +150,7 @@ impl Context {
             Context::Reissue => "reissue",
             Context::Arguments => "arguments",
             Context::Form => "form",
+            Context::Timeline => "timeline",
             Context::Json => "json",
             Context::Search => "search",
             Context::Pick => "pick",
@@ -148,7 +161,7 @@ impl Context {
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Context; 15] = [
+    pub const ALL: [Context; 16] = [
         Context::Main,
         Context::Requests,
         Context::Detail,
@@ -158,6 +171,7 @@ impl Context {
         Context::Reissue,
         Context::Arguments,
         Context::Form,
+        Context::Timeline,
         Context::Json,
         Context::Search,
         Context::Pick,
@@ -220,7 +234,7 @@ impl Entry {
 pub static TABLE: &[Entry] = {
     use Action as A;
     use Context::{
-        Arguments, Calls, Cancel, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Verify,
+        Arguments, Calls, Cancel, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline, Verify,
     };
     const fn entry(
         context: Context, action: Action, footer: bool, name: &'static str,
@@ -246,6 +260,7 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::Filter, true, "filter", &["/"], "show only requests that hold a text"),
         entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
         entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
+        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event in its order, of a recording or of this session"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
@@ -292,6 +307,32 @@ pub static TABLE: &[Entry] = {
         entry(Form, A::Decline, true, "decline", &["ctrl-d"], "tell the server no"),
         entry(Form, A::Close, true, "later", &["esc"], "leave it open; the call goes on waiting"),
         entry(Form, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Timeline, A::Filter, true, "filter", &["/"], "show only what matches: tool: outcome: kind: req: text: …"),
+        entry(Timeline, A::Peer, true, "answer", &["a"], "go to its answer, or to what it answers"),
+        entry(Timeline, A::Details, true, "its request", &["l"], "go to the ledger row and the details of its request"),
+        entry(Timeline, A::StderrNear, true, "stderr", &["s"], "go to the stderr around it"),
+        entry(Timeline, A::FirstError, true, "first error", &["e"], "go to the first thing that went wrong"),
+        entry(Timeline, A::Again, false, "next error", &["n"], "go to the next thing that went wrong"),
+        entry(Timeline, A::Death, true, "death", &["d"], "go to the next end of a server, and what waited then"),
+        entry(Timeline, A::Raw, true, "view", &["x"], "the text pretty, raw, in hex"),
+        entry(Timeline, A::Zoom, true, "text", &["enter", "z"], "the text alone; again both"),
+        entry(Timeline, A::NextPane, false, "list or text", &["tab"], "let the keys move the text, or the list"),
+        entry(Timeline, A::Fold, false, "fold", &["space"], "fold or unfold what begins on this line of the text"),
+        entry(Timeline, A::Follow, true, "follow", &["F"], "stay at the end as events come"),
+        entry(Timeline, A::Pause, false, "pause", &["p"], "let the list stand still; again lets it go on"),
+        entry(Timeline, A::Mark, true, "bookmark", &["b"], "set a bookmark, or take it away"),
+        entry(Timeline, A::NextMark, false, "next bookmark", &["B"], "go to the next bookmark"),
+        entry(Timeline, A::Back, false, "where from", &["backspace", "ctrl-o"], "go back to where the last jump began"),
+        entry(Timeline, A::Source, true, "other session", &["o"], "the recording, or this session"),
+        entry(Timeline, A::Copy, false, "copy", &["y"], "copy the text"),
+        entry(Timeline, A::Up, false, "up", &["up", "k"], "move up"),
+        entry(Timeline, A::Down, false, "down", &["down", "j"], "move down"),
+        entry(Timeline, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
+        entry(Timeline, A::PageDown, false, "page down", &["pagedown", "ctrl-d"], "move down by a page"),
+        entry(Timeline, A::Top, false, "top", &["home", "g"], "go to the first event"),
+        entry(Timeline, A::Bottom, false, "bottom", &["end", "G"], "go to the last event, and follow"),
+        entry(Timeline, A::Close, true, "close", &["esc", "q"], "back to the panes"),
+        entry(Timeline, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Json, A::Fold, true, "fold", &["enter", "space"], "fold or unfold what begins on this line"),
         entry(Json, A::FoldAll, true, "fold all", &["z"], "fold everything below the first level, or unfold it"),
         entry(Json, A::Raw, true, "raw", &["r"], "the text as it was received; again shows the tree"),
@@ -345,7 +386,9 @@ pub fn footer(app: &App) -> Vec<&'static Entry> {
 /// The README's table of keys: what can be done on the screen itself, with its default keys.
 pub fn markdown() -> String {
     let mut out = String::from("| key | where | what it does |\n|---|---|---|\n");
-    let screen = Context::ALL.into_iter().filter(|c| c.is_screen() || *c == Context::Json);
+    let screen = Context::ALL
+        .into_iter()
+        .filter(|c| c.is_screen() || matches!(c, Context::Timeline | Context::Json));
     for e in screen.flat_map(|c| TABLE.iter().filter(move |e| e.context == c)) {
         let keys: Vec<String> = e.keys.iter().map(|k| format!("`{k}`")).collect();
         let place = if e.context == Context::Main { "anywhere" } else { e.context.title() };

@@ -62,6 +62,8 @@ pub enum Overlay {
         views: Vec<tree::View>,
         at: usize,
     },
+    /// Every frame and event.
+    Timeline,
     /// What this run sent.
     Log {
         scroll: usize,
@@ -132,6 +134,8 @@ pub struct Start {
     pub endpoint: Option<Reach>,
     pub demo: Option<DemoInfo>,
     pub read_only: bool,
+    /// The agent's own session is attached as a recording: its file.
+    pub recording: Option<String>,
     /// Where the server's stderr is read from, when that was said (`--stderr-file`).
     pub stderr_file: Option<String>,
     /// The server's look-up tool.
@@ -183,6 +187,7 @@ pub struct App {
     pub sent: Vec<Sent>,
     /// The server's open questions, oldest first.
     pub questions: Vec<Form>,
+    pub timeline: super::timeline::Timeline,
     /// Lines of `--stderr-file`, oldest first, and how many came before them.
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
@@ -240,6 +245,7 @@ impl App {
             suspending: false,
             sent: Vec::new(),
             questions: Vec::new(),
+            timeline: super::timeline::Timeline::default(),
             stderr_file: Arc::default(),
             hits: Vec::new(),
             seq: 0,
@@ -252,6 +258,8 @@ impl App {
         match &self.overlay {
             None => Context::of(self.pane).unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
+            Some(Overlay::Timeline) if self.timeline.typing => Context::Search,
+            Some(Overlay::Timeline) => Context::Timeline,
             Some(Overlay::Help(r)) if r.typing => Context::Search,
             Some(Overlay::Json { views, at }) => match views.get(*at) {
                 Some(v) if v.typing => Context::Search,
@@ -313,6 +321,9 @@ impl App {
 
     /// Whether `action` does something now. The footer shows what does.
     pub fn can(&self, action: Action) -> bool {
+        if matches!(self.overlay, Some(Overlay::Timeline)) {
+            return self.can_in_timeline(action);
+        }
         let selected = self.requests.selected.is_some();
         match action {
             Action::Find => {
@@ -352,6 +363,7 @@ impl App {
             Action::Cancel | Action::StopWaiting => self.pending_call().is_some(),
             Action::Filter => self.start.ledger || !self.requests.is_empty(),
             Action::Verify => self.start.ledger,
+            Action::TimeLine => self.start.recording.is_some() || self.start.endpoint.is_some(),
             Action::Reconnect => match self.link() {
                 Some(LinkState::Ready | LinkState::Connecting) => false,
                 Some(_) => true,
@@ -372,6 +384,16 @@ impl App {
             },
             Action::Agree => self.question() == Some(Question::Ask),
             Action::EditArgs => self.question().is_some() || self.context() == Context::Arguments,
+            _ => true,
+        }
+    }
+
+    fn can_in_timeline(&self, action: Action) -> bool {
+        let row = self.timeline.row();
+        match action {
+            Action::Source => self.start.recording.is_some() && self.start.endpoint.is_some(),
+            Action::Details => row.is_some_and(|r| r.request_id.is_some()),
+            Action::Copy => row.is_some(),
             _ => true,
         }
     }
@@ -424,7 +446,7 @@ impl App {
     /// What goes on at the server when redial quits now: calls in flight, in words.
     pub fn in_flight(&self) -> Vec<String> {
         let pending: Vec<&super::wire::CallView> =
-            self.wire.iter().flat_map(|w| w.pending()).collect();
+            self.wire.iter().flat_map(|w| w.pending()).filter(|c| !c.is_agents()).collect();
         // Agreed to a moment ago: the wire doesn't show it yet.
         let under_way = self.sent.iter().filter(|s| {
             let id = Some(s.request_id.as_str());

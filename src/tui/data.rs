@@ -23,7 +23,7 @@ pub struct Counts {
 pub struct Ask {
     /// Echoed by the answer; an answer to an older question is dropped.
     pub seq: u64,
-    /// Only requests whose id, label, state or verdict holds this text (case ignored).
+    /// Only requests that this filter lets pass (`filter`); it has no mistake.
     pub filter: String,
     /// From where.
     pub anchor: Anchor,
@@ -57,6 +57,8 @@ pub struct Window {
     pub top_total: usize,
     /// The window, newest first, without those on top.
     pub rows: Vec<Line>,
+    /// Swept requests that are known by an effect alone: they come after the oldest row.
+    pub tail: Vec<Line>,
     pub has_newer: bool,
     pub has_older: bool,
     /// `12 of 340`: matches and rows, where both are known.

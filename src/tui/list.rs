@@ -8,6 +8,7 @@ mod marks;
 mod sort;
 
 use super::data::{Anchor, Ask, Line, Window};
+use crate::filter::Mistake;
 use crate::time::Time;
 pub use sort::Sort;
 use std::collections::HashMap;
@@ -19,6 +20,8 @@ pub struct Requests {
     pub top: Vec<Line>,
     pub top_total: usize,
     pub rows: Vec<Line>,
+    /// After the oldest row, once it is at hand.
+    tail: Vec<Line>,
     has_newer: bool,
     has_older: bool,
     pub matches: Option<(u64, u64)>,
@@ -26,7 +29,12 @@ pub struct Requests {
     pub selected: Option<String>,
     /// Where it last was, for when it is gone.
     index: usize,
+    /// As it is typed.
     pub filter: String,
+    /// What is wrong with it; rows are then those of the last one that could be read.
+    pub mistake: Option<Mistake>,
+    /// The last one that could be read.
+    good: String,
     /// The filter of the rows at hand.
     shown: String,
     seq: u64,
@@ -51,7 +59,8 @@ pub struct Requests {
 impl Requests {
     /// Lines on the screen's list.
     pub fn len(&self) -> usize {
-        self.top.len() + self.rows.len()
+        let tail = if self.has_older { 0 } else { self.tail.len() };
+        self.top.len() + self.rows.len() + tail
     }
     /// No line.
     pub fn is_empty(&self) -> bool {
@@ -62,7 +71,12 @@ impl Requests {
         self.unsorted(self.place(index))
     }
     fn unsorted(&self, index: usize) -> Option<&Line> {
-        self.top.get(index).or_else(|| self.rows.get(index.checked_sub(self.top.len())?))
+        let (top, rows) = (self.top.len(), self.rows.len());
+        match index {
+            i if i < top => self.top.get(i),
+            i if i < top + rows => self.rows.get(i - top),
+            i => self.tail.get(i - top - rows).filter(|_| !self.has_older),
+        }
     }
     fn place(&self, index: usize) -> usize {
         self.order.get(index).map_or(index, |i| *i as usize)

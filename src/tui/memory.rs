@@ -77,7 +77,7 @@ impl Memory {
         };
         let filter = self.filters.iter().find(|f| Some(f.ledger.as_str()) == ledger);
         if let Some(f) = filter {
-            app.requests.filter.clone_from(&f.filter);
+            app.requests.begin_with(&f.filter);
         }
     }
 

@@ -24,6 +24,7 @@ pub mod runtime;
 pub mod teach;
 pub mod term;
 pub mod theme;
+pub mod timeline;
 pub mod tree;
 pub mod update;
 mod update_dialog;

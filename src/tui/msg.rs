@@ -60,6 +60,8 @@ pub enum Msg {
     AskedNoMore { id: u64 },
     /// The followed file, as it is now.
     StderrFile(Arc<FileTail>),
+    /// An answer to [`Effect::Timeline`], or what is new since.
+    Timeline(Box<super::timeline::Window>),
 }
 
 /// What the mouse did.
@@ -125,6 +127,8 @@ pub enum Effect {
         id: u64,
         content: Option<String>,
     },
+    /// Rows of the time line; `None`: nobody looks any more.
+    Timeline(Option<super::timeline::Ask>),
     /// End the program.
     Quit,
 }

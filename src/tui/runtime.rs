@@ -1,7 +1,8 @@
 //! Does what the update asks for, and tells it what happened: the screen's hands and ears, over `inspect`.
 //!
-//! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wire` follows the
-//! journal, `acts` looks up, plans and sends, `counts` counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
+//! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wanted` filters them, `wire`
+//! follows the journal, `recorded` a recording, `timeline` reads the events of either, `acts` looks up, plans and
+//! sends, `counts` counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
 //! server's questions, `tail` follows a file of stderr. Each runs on its own; answers echo their question, so
 //! nothing here needs to be in step with the screen.
 
@@ -9,8 +10,11 @@ mod acts;
 mod asked;
 mod counts;
 mod facts;
+mod recorded;
 mod tail;
 mod texts;
+mod timeline;
+mod wanted;
 mod windows;
 mod wire;
 
@@ -29,7 +33,7 @@ use crate::inspect::Inspector;
 use crate::inspect::list::Judging;
 use crate::time::Time;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -99,6 +103,7 @@ pub async fn run(setup: Setup) -> Result<Exit> {
         endpoint: client.as_ref().map(|c| reach(c.endpoint())),
         demo,
         read_only: inspector.read_only,
+        recording: inspector.recording.as_ref().map(|r| r.path().display().to_string()),
         stderr_file: stderr_file.as_ref().map(|f| f.display().to_string()),
         look_up: inspector.look_up.clone(),
     };
@@ -159,6 +164,8 @@ struct Hands {
     /// The newest thing that rows are judged with.
     judging: watch::Sender<Arc<Judging>>,
     flags: Arc<[String]>,
+    /// The endpoint and the agent's session, as they are shown together.
+    wires: Arc<Mutex<wire::Wires>>,
     /// The demo: how to attach to what one has, said beside the remarks on the ledger.
     how_to: Option<String>,
 }
@@ -184,7 +191,9 @@ async fn serve(
 ) {
     let mut tasks = JoinSet::new();
     let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
-    let hands = Hands { inspector, news, judging, flags: more.flags.into(), how_to: more.how_to };
+    let wires = Arc::default();
+    let flags = more.flags.into();
+    let hands = Hands { inspector, news, judging, flags, wires, how_to: more.how_to };
     let (answers, answered) = mpsc::unbounded_channel();
     if let Some(questions) = more.questions {
         tasks.spawn(asked::serve(hands.clone(), questions, answered));
@@ -196,6 +205,11 @@ async fn serve(
     let (calls, calls_seen) = watch::channel(0);
     let (windows, windows_asked) = mpsc::unbounded_channel();
     let (selected, selected_seen) = watch::channel(None);
+    let (time, time_asked) = mpsc::unbounded_channel();
+    tasks.spawn(timeline::serve(hands.clone(), time_asked));
+    if let Some(recording) = hands.inspector.recording.clone() {
+        tasks.spawn(recorded::follow(hands.clone(), recording, calls.clone()));
+    }
     if let (Some(client), Some(reach)) = (hands.inspector.client.clone(), reach) {
         tasks.spawn(wire::follow(hands.clone(), client, reach, calls));
     }
@@ -210,6 +224,7 @@ async fn serve(
         match effect {
             Effect::LoadWindow(ask) => drop(windows.send(ask)),
             Effect::LoadDetail { request_id } => drop(selected.send_replace(Some(request_id))),
+            Effect::Timeline(ask) => drop(time.send(ask)),
             Effect::Answer { id, content } => drop(answers.send((id, content))),
             Effect::Verify { on } => watched.send_modify(|w| *w = (on, w.1 + 1)),
             Effect::Quit => return,

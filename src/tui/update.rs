@@ -8,7 +8,8 @@ use super::msg::{Effect, Msg};
 use super::update_scroll::{read, scroll};
 use super::wire::WireView;
 use super::{
-    update_dialog as dialog, update_main as main, update_mouse as mouse, update_over as over,
+    timeline, update_dialog as dialog, update_main as main, update_mouse as mouse,
+    update_over as over,
 };
 use crate::config::Bell;
 
@@ -125,6 +126,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             }
             app.stderr_file = tail;
         }
+        Msg::Timeline(window) => timeline::take(app, *window),
     }
 }
 
@@ -151,7 +153,8 @@ pub(super) fn came_of(app: &mut App, request_id: &str, words: String) {
 /// A long call has ended, or a server: for the bell.
 fn ring(app: &mut App, wire: &WireView) {
     let Some(before) = app.wire.as_deref().filter(|_| app.bell != Bell::Off) else { return };
-    if wire.deaths() > before.deaths() {
+    // What a recording tells of yesterday rings no bell.
+    if wire.deaths() > before.deaths() && app.start.recording.is_none() {
         app.ring = Some("the server has ended".into());
     }
     let long = before.pending().filter(|c| c.sent_at.age_at(app.now) >= LONG_S);
@@ -187,6 +190,9 @@ fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
         None => match context {
             Context::Filter => filter_key(app, key, out),
             Context::Reissue | Context::Arguments => dialog::type_key(app, key, out),
+            Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
+                timeline::type_key(app, key, out);
+            }
             Context::Search | Context::Pick | Context::Form => over::type_key(app, key),
             // A key that is in the table and can't be used now says why; silence looks like a hang.
             context if context.is_screen() => {
@@ -221,6 +227,10 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
             other => scroll(app, Pane::Requests, other, out),
         },
         Context::Reissue | Context::Arguments => dialog::act(app, action, out),
+        Context::Timeline => timeline::act(app, action, out),
+        Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
+            timeline::typing(app, action, out);
+        }
         Context::Json | Context::Search | Context::Pick | Context::Form => {
             over::act(app, context, action, out);
         }
@@ -266,6 +276,9 @@ fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
             set_filter(app, format!("{}{line}", app.requests.filter), out);
         }
         Context::Reissue | Context::Arguments => dialog::paste(app, text, out),
+        Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
+            timeline::paste(app, text, out);
+        }
         Context::Search | Context::Pick | Context::Form => over::paste(app, text),
         // Pasting on the main screen would press keys by accident.
         _ => {}

@@ -228,6 +228,9 @@ fn choose(app: &mut App, choice: Choice, out: &mut Vec<Effect>) {
 
 /// A click on a line of a list or of a JSON text.
 pub fn click(app: &mut App, line: usize, out: &mut Vec<Effect>) {
+    if matches!(app.overlay, Some(Overlay::Timeline)) {
+        return super::timeline::click(app, line, out);
+    }
     if let Some(Overlay::Pick(p)) = &mut app.overlay {
         p.at = line;
         picking(app, Action::Choose, out);

@@ -12,6 +12,7 @@ mod over;
 mod reports;
 mod requests;
 mod stderr;
+mod timeline;
 mod verify;
 
 use super::app::{App, Hit, Overlay, Pane};
@@ -34,6 +35,9 @@ pub struct Seen {
     verify_at: usize,
     /// Where the JSON text begins.
     json_at: usize,
+    /// The first rank of the time line that is shown, and the first line of its text.
+    timeline_at: usize,
+    text_at: usize,
     /// Where what was put, for the mouse; later ones lie over earlier ones.
     pub hits: Vec<(Rect, Hit)>,
 }
@@ -84,6 +88,10 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     let body = Rect { height: area.height.saturating_sub(1), ..area };
     match &app.overlay {
         None | Some(Overlay::Filter) => {}
+        Some(Overlay::Timeline) => {
+            let body = Rect { height: area.height.saturating_sub(2), ..area };
+            timeline::draw(&mut ui, body, frame);
+        }
         Some(Overlay::Help(reading)) => reports::help(&mut ui, reading, body, frame),
         Some(Overlay::Log { scroll }) => reports::log(&mut ui, *scroll, body, frame),
         Some(Overlay::Pick(pick)) => over::pick(&mut ui, pick, body, frame),

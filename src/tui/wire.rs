@@ -1,6 +1,7 @@
 //! What the screen shows of an endpoint: a bounded copy of the journal's fold, so that drawing never
 //! holds the journal. Whatever didn't change since the last copy is shared with it.
 
+use crate::inspect::recorded::{RECORDED_CALLS, RECORDED_GENERATIONS, ends_here};
 use crate::journal::event::Transport;
 use crate::journal::fold::{Ended, Generation, Link, Session};
 use crate::journal::waiting::{Waiting, waiting_on};
@@ -22,6 +23,8 @@ pub enum Reach {
     Stdio(String),
     /// A URL. Its stderr and other clients' calls can't be seen from here.
     Http(String),
+    /// Not at all: the agent's session, by the file of its recording.
+    Recording(String),
 }
 
 /// One call, cut to what a row and a detail show.
@@ -51,6 +54,11 @@ pub struct CallView {
 }
 
 impl CallView {
+    /// It is the agent's, from a recording: nothing here waits for it.
+    pub fn is_agents(&self) -> bool {
+        self.id >= RECORDED_CALLS
+    }
+
     fn of(c: &Call, stopped: bool) -> CallView {
         let s = c.settled.as_ref();
         let answer = s.and_then(|s| {
@@ -81,8 +89,11 @@ impl CallView {
     }
 
     fn is_of(&self, c: &Call) -> bool {
-        self.id == c.id
-            && self.outcome == c.outcome()
+        self.id == c.id && self.is_same(c)
+    }
+
+    fn is_same(&self, c: &Call) -> bool {
+        self.outcome == c.outcome()
             && self.accepted == c.accepted
             && self.settled_at == c.settled.as_ref().map(|s| s.at)
     }
@@ -117,6 +128,8 @@ pub struct GenerationView {
     pub stderr: Arc<[(Time, Bytes)]>,
     /// Older stderr lines that are no longer kept.
     pub dropped: u64,
+    /// What waited when it ended: `while idle`, `in a call: create_ticket night-011`.
+    pub death: Option<String>,
     /// Lines on stdout that were no JSON-RPC.
     pub noise: u64,
     /// The last of those.
@@ -124,7 +137,7 @@ pub struct GenerationView {
 }
 
 impl GenerationView {
-    fn of(g: &Generation, before: Option<&GenerationView>) -> GenerationView {
+    fn of(g: &Generation, session: &Session, before: Option<&GenerationView>) -> GenerationView {
         let same =
             before.filter(|b| b.dropped == g.stderr.dropped && b.stderr.len() == g.stderr.len());
         let stderr = match same {
@@ -142,6 +155,7 @@ impl GenerationView {
             ended: g.ended,
             stderr,
             dropped: g.stderr.dropped,
+            death: session.death(g.n),
             noise: g.noise_seen,
             last_noise: g.noise.iter().next_back().map(|(_, line)| line.clone()),
         }
@@ -189,7 +203,7 @@ impl WireView {
             .iter()
             .map(|g| {
                 let b = before.and_then(|b| b.generations.iter().find(|v| v.n == g.n));
-                GenerationView::of(g, b)
+                GenerationView::of(g, session, b)
             })
             .collect();
         WireView {
@@ -203,6 +217,75 @@ impl WireView {
             tools: session.tools.tools.len(),
             note: session.notes.back().cloned(),
         }
+    }
+
+    /// The agent's session, from its recording, numbered apart; `all` counts calls that are no longer kept too.
+    /// `over`: nobody writes it any more, so that what waits will get no answer there.
+    pub fn of_agent(
+        session: &Session,
+        all: usize,
+        path: &std::path::Path,
+        over: bool,
+        before: Option<&WireView>,
+    ) -> WireView {
+        let reach = Reach::Recording(path.display().to_string());
+        let kept = |id: CallId| before?.calls.iter().find(|v| v.id == id + RECORDED_CALLS);
+        let stopped =
+            |c: &Call| session.generation_n(c.generation).is_some_and(|g| g.stdout_closed);
+        let view = |c: &Call| {
+            if let Some(v) = kept(c.id).filter(|v| !c.is_pending() && v.is_same(c)) {
+                return v.clone();
+            }
+            let mut c = c.clone();
+            if over && c.is_pending() {
+                c.settled = Some(ends_here(&c));
+            }
+            let stopped = stopped(&c);
+            c.id += RECORDED_CALLS;
+            c.generation = c.generation.saturating_add(RECORDED_GENERATIONS);
+            Arc::new(CallView::of(&c, stopped))
+        };
+        let settled = session.calls.values().rev().filter(|c| !c.is_pending()).take(SETTLED);
+        let calls = session.pending().map(view).chain(settled.map(view)).collect();
+        let generations = session.generations.iter().map(|g| {
+            let n = g.n.saturating_add(RECORDED_GENERATIONS);
+            let b = before.and_then(|b| b.generations.iter().find(|v| v.n == n));
+            GenerationView { n, ..GenerationView::of(g, session, b) }
+        });
+        WireView {
+            reach,
+            link: None,
+            server: session.server.as_ref().map(|s| format!("{} {}", s.name, s.version)),
+            protocol: session.protocol.clone(),
+            generations: generations.collect(),
+            calls,
+            calls_total: all,
+            tools: session.tools.tools.len(),
+            note: session.notes.back().cloned(),
+        }
+    }
+
+    /// Our own with the agent's before it.
+    pub fn beside(&self, agent: &WireView) -> WireView {
+        let (waiting, settled): (Vec<_>, Vec<_>) =
+            self.calls.iter().chain(&agent.calls).cloned().partition(|c| c.is_pending());
+        let mut calls = waiting;
+        calls.sort_by_key(|c| c.sent_at);
+        let mut settled = settled;
+        settled.sort_by_key(|c| std::cmp::Reverse(c.sent_at));
+        calls.append(&mut settled);
+        let generations = agent.generations.iter().chain(&self.generations).cloned().collect();
+        WireView {
+            calls,
+            generations,
+            calls_total: self.calls_total + agent.calls_total,
+            ..self.clone()
+        }
+    }
+
+    /// Our own newest generation.
+    pub fn own_generation(&self) -> Option<&GenerationView> {
+        self.generations.iter().rfind(|g| g.n < RECORDED_GENERATIONS)
     }
 
     /// Calls that wait for an answer, oldest first.

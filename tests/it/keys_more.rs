@@ -193,6 +193,22 @@ fn rows_are_sorted_sought_followed_and_paused() {
 }
 
 #[test]
+fn a_filter_is_a_language_and_a_mistake_in_it_is_marked_while_rows_stay() {
+    let mut a = app((140, 40));
+    press(&mut a, "/abandoned");
+    assert!(shown(&a).contains("2 of 7") && a.requests.len() == 2, "{}", shown(&a));
+    update(&mut a, Msg::Paste(" age:>5x".into()));
+    let seen = shown(&a);
+    assert!(seen.contains("filter: abandoned age:▸>5x◂ no number"), "{seen}");
+    assert_eq!((a.requests.len(), a.requests.filter.as_str()), (2, "abandoned age:>5x"));
+    press(&mut a, "<ctrl-u>");
+    update(&mut a, Msg::Paste("state:".into()));
+    assert!(a.requests.mistake.is_some(), "not yet written to its end");
+    press(&mut a, "<esc>");
+    assert_eq!((a.requests.len(), a.requests.mistake.is_none()), (7, true));
+}
+
+#[test]
 fn panes_are_zoomed_and_borders_moved_and_a_new_size_keeps_the_place() {
     let mut a = app((140, 40));
     press(&mut a, "jj<tab>z");
@@ -362,6 +378,7 @@ fn a_row_that_changed_shows_it_and_the_mark_goes() {
                 top_total: 2,
                 top,
                 rows,
+                tail: Vec::new(),
                 has_newer: false,
                 has_older: false,
                 matches: None,

@@ -321,6 +321,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
                         top: vec![line.clone()],
                         top_total: 1,
                         rows: vec![line.clone()],
+                        tail: Vec::new(),
                         has_newer: false,
                         has_older: false,
                         matches: None,

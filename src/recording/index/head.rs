@@ -9,11 +9,18 @@ use crate::time::Time;
 /// What stands in a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head<'a> {
+    pub seq: u64,
+    pub mono_us: u64,
     pub at: Time,
     pub generation: u32,
     pub kind: u8,
     pub rpc: u8,
     pub name: &'a str,
+    /// `name` is a tool's.
+    pub is_tool: bool,
+    /// The JSON-RPC id as it is spelled; empty when there is none.
+    pub id: &'a str,
+    pub exchange: Option<u64>,
 }
 
 /// The place of a kind's word.
@@ -41,31 +48,49 @@ pub(super) fn read(line: &[u8]) -> Option<Head<'_>> {
     }
     let mut c = Cursor(line);
     c.expect(b"{\"seq\":")?;
-    c.number()?;
+    let seq = c.number()?;
     c.expect(b",\"at\":\"")?;
     let at = fast_instant(c.take(27)?)?;
     c.expect(b"\",\"mono\":")?;
-    c.number()?;
+    let mono_us = c.number()?;
     c.expect(b",\"gen\":")?;
     let generation = u32::try_from(c.number()?).ok()?;
     c.expect(b",\"kind\":\"")?;
     let word = c.until_quote()?;
-    let mut head = Head { at, generation, kind: kind(word), rpc: 0, name: "" };
+    let mut head = Head {
+        seq,
+        mono_us,
+        at,
+        generation,
+        kind: kind(word),
+        rpc: 0,
+        name: "",
+        is_tool: false,
+        id: "",
+        exchange: None,
+    };
     while c.expect(b",\"").is_some() {
         let key = c.until_quote()?;
         c.expect(b":")?;
         match key {
-            "exchange" | "id" | "purpose" | "call" if c.0.first() != Some(&b'"') => {
-                c.plain();
+            "exchange" => head.exchange = Some(c.number()?),
+            "id" if c.0.first() == Some(&b'"') => {
+                let whole = c.0;
+                c.expect(b"\"")?;
+                c.until_quote()?;
+                head.id = std::str::from_utf8(&whole[..whole.len() - c.0.len()]).ok()?;
             }
-            "rpc" | "method" | "tool" | "id" | "purpose" => {
+            "id" => head.id = c.plain()?,
+            "call" => drop(c.plain()?),
+            "rpc" | "method" | "tool" | "purpose" => {
                 c.expect(b"\"")?;
                 let value = c.until_quote()?;
                 match key {
                     "rpc" => head.rpc = rpc(Rpc::from_word(value)?),
                     // An escape would have to be decoded.
                     "method" | "tool" if value.contains('\\') => return None,
-                    "method" | "tool" => head.name = value,
+                    "method" => head.name = value,
+                    "tool" => (head.name, head.is_tool) = (value, true),
                     _ => {}
                 }
             }
@@ -110,8 +135,8 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
     /// A number or a word.
-    fn plain(&mut self) {
+    fn plain(&mut self) -> Option<&'a str> {
         let n = self.0.iter().take_while(|b| !matches!(b, b',' | b'}')).count();
-        self.take(n);
+        std::str::from_utf8(self.take(n)?).ok()
     }
 }

@@ -10,6 +10,11 @@ fn sent(seq: u64, text: &str) -> Entry {
     Entry::new(seq, Time(1_795_963_550_000_000 + seq as i64), seq, 1, What::Event(kind))
 }
 
+fn received(seq: u64, text: &str) -> Entry {
+    let kind = Kind::Received { raw: text.to_owned().into(), exchange: None };
+    Entry::new(seq, Time(1_795_963_550_000_000 + seq as i64), seq, 1, What::Event(kind))
+}
+
 #[test]
 fn an_index_grows_with_its_file_and_reads_where_it_is_asked() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -37,6 +42,21 @@ fn an_index_grows_with_its_file_and_reads_where_it_is_asked() {
     assert_eq!(index.entry(0).unwrap().raw().unwrap(), call.as_bytes());
     assert_eq!(index.tail(1)[0].raw().unwrap(), r#"{"id":2,"result":{}}"#.as_bytes());
     assert_eq!(index.bad[0].line, 3);
+    // The answer knows its request, over the runs only within one; numbers are those of the whole file.
+    assert_eq!((slots[0].peer(), slots[1].peer()), (None, None));
+    let answer = entry::line(&received(2, r#"{"id":2,"result":{}}"#));
+    let ask = entry::line(&sent(3, r#"{"id":"x","method":"tools/call","params":{"name":"n"}}"#));
+    let other = entry::line(&received(4, r#"{"id":"x","error":{"code":1,"message":""}}"#));
+    write!(file, "{answer}{ask}{other}").unwrap();
+    while index.advance().unwrap() {}
+    let peers: Vec<_> = index.window(0, 9).iter().map(Slot::peer).collect();
+    assert_eq!(peers, [None, None, None, Some(4), Some(3)]);
+    assert!(index.slot(3).unwrap().is_call() && !index.slot(4).unwrap().is_call());
+    for i in 0..index.len() {
+        let seq = index.entry(i).unwrap().seq;
+        assert_eq!((seq, index.find(seq)), (i as u64 + 1, Some(i)));
+    }
+    assert_eq!((index.find(0), index.find(6)), (None, None));
     // Replaced: read anew.
     std::fs::write(file.path(), entry::line(&sent(1, call))).unwrap();
     while index.advance().unwrap() {}
@@ -56,9 +76,14 @@ proptest! {
         e.wire = Wire { headers, cut, ..Wire::default() };
         let line = entry::line(&e);
         if let Some(h) = head::read(line.trim_end().as_bytes()) {
-            let (rpc, name) = summary(&e);
+            let s = summary(&e);
+            let (rpc, name, id) = match &s {
+                Some(s) => (head::rpc(s.rpc), s.tool.as_deref().or(s.method.as_deref()), s.id.as_ref().map(Id::to_json)),
+                None => (0, None, None),
+            };
             prop_assert_eq!((h.at, h.generation, h.kind, h.rpc), (e.at, 3, 0, rpc));
             prop_assert_eq!(h.name, name.unwrap_or_default());
+            prop_assert_eq!((h.id, h.exchange), (id.as_deref().unwrap_or(""), exchange));
         }
     }
 

@@ -2,6 +2,7 @@
 //! dropped, the window stays bounded.
 
 use super::{Anchor, Ask, Requests, Window};
+use crate::filter::parse;
 use crate::time::Time;
 
 /// Rows asked for at once.
@@ -38,7 +39,7 @@ impl Requests {
             Anchor::At(_) | Anchor::Newest => (self.rows.len() + EDGE).clamp(CHUNK, KEEP),
             _ => CHUNK,
         };
-        let ask = Ask { seq: self.seq, filter: self.filter.clone(), anchor, count };
+        let ask = Ask { seq: self.seq, filter: self.good.clone(), anchor, count };
         self.asked = Some(ask.clone());
         ask
     }
@@ -56,13 +57,22 @@ impl Requests {
         Some(self.ask(anchor))
     }
 
-    /// Another filter; whatever was asked for the old one is forgotten.
+    /// Another filter; whatever was asked for the old one is forgotten. While it has a mistake the rows stay.
     pub fn set_filter(&mut self, filter: String) -> Option<Ask> {
-        if filter == self.filter {
+        self.filter = filter;
+        self.mistake = parse(&self.filter).err();
+        if self.mistake.is_some() || self.good == self.filter {
             return None;
         }
-        self.filter = filter;
+        self.good.clone_from(&self.filter);
         Some(self.ask(Anchor::Newest))
+    }
+
+    /// The filter to begin with, before anything is asked.
+    pub fn begin_with(&mut self, filter: &str) {
+        if parse(filter).is_ok() {
+            (self.filter, self.good) = (filter.to_owned(), filter.to_owned());
+        }
     }
 
     /// A question can't be answered now. The next change asks again.
@@ -82,6 +92,7 @@ impl Requests {
         self.loaded = true;
         self.shown.clone_from(&window.ask.filter);
         (self.top, self.top_total, self.matches) = (window.top, window.top_total, window.matches);
+        self.tail = window.tail;
         let oldest = window.ask.anchor == Anchor::Oldest;
         match window.ask.anchor {
             Anchor::Newest | Anchor::At(_) => {

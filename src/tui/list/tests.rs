@@ -18,6 +18,7 @@ fn answer(ask: &Ask, n: i64) -> Window {
         ask: ask.clone(),
         top: Vec::new(),
         top_total: 0,
+        tail: Vec::new(),
         has_newer: ids.first().is_some_and(|f| *f < n),
         has_older: last > 1,
         rows: ids.into_iter().map(|i| fixture::done(i, &format!("r{i}"))).collect(),

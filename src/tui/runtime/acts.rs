@@ -102,6 +102,7 @@ pub async fn act(hands: Hands, effect: Effect) {
         // Not of this kind; `serve` keeps them.
         Effect::LoadWindow(_)
         | Effect::LoadDetail { .. }
+        | Effect::Timeline(_)
         | Effect::Answer { .. }
         | Effect::Verify { .. }
         | Effect::Quit => {}

@@ -3,6 +3,7 @@
 
 use super::Hands;
 use crate::client::Endpoint;
+use crate::inspect::recorded::RECORDED_CALLS;
 use crate::inspect::request::Request;
 use crate::journal::event::Kind;
 use crate::journal::{Call, CallId};
@@ -59,6 +60,10 @@ fn of_call(call: &Call, texts: &mut Vec<(String, String)>) {
 }
 
 fn call_of(hands: &Hands, id: CallId) -> Option<Call> {
+    if let Some(recorded) = id.checked_sub(RECORDED_CALLS) {
+        let recording = hands.inspector.recording.as_ref()?;
+        return recording.shown(|r, _| r.session.calls.get(&recorded).cloned());
+    }
     let client = hands.inspector.client.as_ref()?;
     client.journal().read(|s| s.calls.get(&id).cloned())
 }

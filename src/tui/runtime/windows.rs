@@ -2,6 +2,7 @@
 //! reads on in pieces until it has enough, and gives up when a newer question waits.
 
 use super::Hands;
+use super::wanted::Wanted;
 use crate::inspect::list::Judging;
 use crate::ledger::{Ledger, LedgerError, Row};
 use crate::time::Time;
@@ -41,28 +42,29 @@ async fn window(
     asked: &mpsc::UnboundedReceiver<Ask>,
 ) -> Result<Option<Window>, LedgerError> {
     let judging = hands.judging.borrow().clone();
-    let needle = ask.filter.to_lowercase();
-    let hit = |line: &Line| needle.is_empty() || holds(line, &needle);
+    let wanted = Wanted::new(&ask.filter, &judging);
+    let hit = |line: &Line| wanted.holds(line);
     let mut top = hands.inspector.rowless_lines(&judging, Time::now());
     let Some(ledger) = &hands.inspector.ledger else {
         let all = top.len() as u64;
         top.retain(hit);
-        let matches = (!needle.is_empty()).then_some((top.len() as u64, all));
+        let matches = (!wanted.is_empty()).then_some((top.len() as u64, all));
         let top_total = top.len();
         return Ok(Some(Window {
             ask,
             top,
             top_total,
             rows: Vec::new(),
+            tail: Vec::new(),
             has_newer: false,
             has_older: false,
             matches,
         }));
     };
-    let mut found = if needle.is_empty() {
+    let mut found = if wanted.is_empty() {
         plain(hands, ledger, &judging, &ask).await?
     } else {
-        match filtered(hands, ledger, &judging, &ask, &needle, asked).await? {
+        match filtered(hands, ledger, &judging, &ask, &wanted, asked).await? {
             Some(found) => found,
             None => return Ok(None),
         }
@@ -79,22 +81,41 @@ async fn window(
         .collect();
     drop(fresh);
     let mut lines = hands.inspector.lines(&unfinished, &judging, Time::now());
+    // Requests that are known by an effect alone: lost ones before all, swept ones after all.
+    let (mut lost, mut tail) = hands.inspector.loose_lines(&judging, Time::now());
+    let called: HashSet<&str> = top.iter().map(Line::id).collect();
+    lost.retain(|l| !called.contains(l.id()));
+    tail.retain(|l| !called.contains(l.id()));
+    drop(called);
+    let loose = &judging.overview.loose;
+    let named = (lost.len() + tail.len()) as u64;
+    // They count where all of them have names.
+    found.matches = match found.matches {
+        Some((n, all)) if loose.is_named() => {
+            let hits = lost.iter().chain(&tail).filter(|l| hit(l)).count() as u64;
+            Some((n + hits, all + named))
+        }
+        other => other,
+    };
     let known: HashSet<String> = lines.iter().map(|l| l.id().to_owned()).collect();
     let new: Vec<Line> =
         found.rows.iter().filter(|l| !is_finished(l) && !known.contains(l.id())).cloned().collect();
     lines.splice(..0, new);
+    top.extend(lost);
     top.extend(lines);
     let seen: HashSet<String> = found.rows.iter().map(|l| l.id().to_owned()).collect();
     // A request whose row came after the pass has one now.
     top.retain(|l| hit(l) && !(l.row.rowid == 0 && seen.contains(l.id())));
     let on_top: HashSet<String> = top.iter().map(|l| l.id().to_owned()).collect();
     found.rows.retain(|l| !on_top.contains(l.id()));
+    tail.retain(|l| hit(l) && !seen.contains(l.id()));
     let top_total = top.len();
     Ok(Some(Window {
         ask,
         top,
         top_total,
         rows: found.rows,
+        tail,
         has_newer: found.has_newer,
         has_older: found.has_older,
         matches: found.matches,
@@ -103,18 +124,6 @@ async fn window(
 
 fn is_finished(line: &Line) -> bool {
     crate::inspect::list::is_finished(&line.row)
-}
-
-/// Whether a line holds `needle`, which is in lower case: anywhere in its id or label, or at the start of a
-/// word of its state and verdicts (`done` isn't `abandoned`).
-fn holds(line: &Line, needle: &str) -> bool {
-    let within = |text: &str| text.to_lowercase().contains(needle);
-    let mut words = line.finding.verdicts.iter().map(|v| v.words());
-    let starts = |text: &str| format!(" {}", text.to_lowercase()).contains(&format!(" {needle}"));
-    within(line.id())
-        || within(&line.label)
-        || starts(line.judged.state.word())
-        || words.any(starts)
 }
 
 struct Found {
@@ -179,7 +188,7 @@ async fn filtered(
     ledger: &Ledger,
     judging: &Arc<Judging>,
     ask: &Ask,
-    needle: &str,
+    wanted: &Wanted,
     asked: &mpsc::UnboundedReceiver<Ask>,
 ) -> Result<Option<Found>, LedgerError> {
     let mut before = match ask.anchor {
@@ -201,7 +210,7 @@ async fn filtered(
         looked_at += piece.len();
         before = piece.last().map(|r| r.rowid);
         for line in hands.inspector.lines(&piece, judging, Time::now()) {
-            if holds(&line, needle) {
+            if wanted.holds(&line) {
                 found += 1;
                 if rows.len() < ask.count {
                     rows.push(line);
@@ -218,7 +227,7 @@ async fn filtered(
 mod tests {
     use super::*;
     use crate::inspect::Inspector;
-    use crate::judge::{Rules, State};
+    use crate::judge::{Rules, State, Verdict};
     use crate::tui::runtime::facts;
     use tokio::sync::watch;
 
@@ -236,7 +245,14 @@ mod tests {
         .unwrap();
         let inspector = Inspector::new(Some(Ledger::open(&path)), None, Rules::default());
         let (judging, _) = watch::channel(Arc::new(facts::nothing_yet(&inspector)));
-        Hands { inspector, news: mpsc::channel(8).0, judging, flags: Arc::default(), how_to: None }
+        Hands {
+            inspector,
+            news: mpsc::channel(8).0,
+            judging,
+            flags: Arc::default(),
+            wires: Arc::default(),
+            how_to: None,
+        }
     }
 
     async fn read(hands: &Hands, anchor: Anchor, filter: &str) -> Window {
@@ -283,6 +299,41 @@ mod tests {
         db.execute("UPDATE requests SET status = 'done' WHERE request_id = 'r500'", []).unwrap();
         let w = read(&hands, Anchor::Newest, "").await;
         assert_eq!((w.top.len(), w.rows[0].id()), (4, "r500"));
+    }
+
+    #[tokio::test]
+    async fn effects_without_a_request_have_lines_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let hands = hands(folder.path());
+        let db = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
+        // Two lost ones, a swept one that is older than all, and a swept row whose effect is among the others.
+        db.execute_batch(
+            "INSERT INTO tickets VALUES('tx', 'lost-1', 'x', ''), ('ty', 'lost-2', 'y', '');
+             INSERT INTO tickets(rowid, ticket_id, request_id) VALUES(-5, 'tz', 'swept-1');
+             DELETE FROM requests WHERE request_id = 'r7';",
+        )
+        .unwrap();
+        let overview = hands.inspector.overview(|| async {}).await.unwrap();
+        hands.judging.send_replace(Arc::new(hands.inspector.judging(overview).await));
+        let ids = |l: &[Line]| l.iter().map(|l| l.id().to_owned()).collect::<Vec<_>>();
+        let w = read(&hands, Anchor::Newest, "").await;
+        assert_eq!(ids(&w.top)[..4], ["lost-2", "lost-1", "r7", "r500"]);
+        assert_eq!(ids(&w.tail), ["swept-1"]);
+        let said = |l: &Line| (l.judged.state.clone(), l.finding.verdicts[0].clone(), l.effects);
+        let lost = (State::NoRow, Verdict::EffectWithoutRequest, Some(1));
+        assert_eq!(said(&w.top[0]), lost);
+        assert_eq!(said(&w.tail[0]), (State::NoRow, Verdict::RequestPurged, Some(1)));
+        for (filter, top, tail, count) in [
+            ("state:no_row", 3, 1, 4),
+            ("verdict:\"request purged\"", 0, 1, 1),
+            ("state:no_row !req:lost*", 1, 1, 2),
+            ("state:done", 0, 0, 494),
+            ("abandoned", 5, 0, 5),
+        ] {
+            let w = read(&hands, Anchor::Newest, filter).await;
+            assert_eq!((w.top.len(), w.tail.len()), (top, tail), "{filter}");
+            assert_eq!(w.matches, Some((count, 503)), "{filter}");
+        }
     }
 
     #[tokio::test]

@@ -122,7 +122,10 @@ fn draw_row(ui: &Ui, what: Row, area: Rect, frame: &mut Frame) {
             let id = call.request_id.as_deref().unwrap_or("—");
             row.cell(id, id_width, t.text);
             row.gap(1);
-            row.cell(&call.tool, 13, t.text);
+            // The agent's own calls, from its recording.
+            let tool =
+                if call.is_agents() { format!("◂{}", call.tool) } else { call.tool.clone() };
+            row.cell(&tool, 13, t.text);
             row.put(&format!(" {}", says(ui, call)), t.dim);
             let line = if selected && focus { row.selected(t.selection) } else { row.line() };
             cells::line(line, area, frame);
@@ -169,6 +172,10 @@ fn says(ui: &Ui, call: &CallView) -> String {
 
 fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
     let says: &[&str] = match &ui.app.start.endpoint {
+        _ if ui.app.start.recording.is_some() => &[
+            "No calls yet: neither in the recording nor from here.",
+            "T shows every frame and event of the recording.",
+        ],
         None => &[
             "No endpoint is attached, so no calls are seen.",
             "Attach one with --http URL, or -- COMMAND ARGS…",
@@ -177,7 +184,7 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
             "No calls from here yet: f looks the selected request up, r repeats it.",
             "The agent's own calls don't pass through redial and can't be seen from here.",
         ],
-        Some(Reach::Stdio(_)) => &[
+        Some(Reach::Stdio(_) | Reach::Recording(_)) => &[
             "No calls yet: f looks the selected request up, r repeats it.",
             "Only what this redial sends is seen; other clients talk to their own server process.",
         ],

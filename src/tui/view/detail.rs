@@ -3,6 +3,8 @@
 
 use super::cells::{self, Cells, age};
 use super::{Ui, calls};
+use crate::journal::bounded::IDLE;
+use crate::journal::generation::generation_name;
 use crate::judge::{HashCheck, State, Strength};
 use crate::text;
 use crate::time::Time;
@@ -212,8 +214,11 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
         None => page.text(stored, t.dim),
     }
     page.part("effects");
-    if r.effects.is_empty() {
-        page.text("none", t.dim);
+    match line.effects {
+        _ if !r.effects.is_empty() => {}
+        Some(0) => page.text("none", t.dim),
+        Some(n) => page.text(&format!("{n}, without a row of the request"), t.warn),
+        None => page.text("not known: this ledger doesn't show them", t.dim),
     }
     for e in r.effects.iter().take(PART) {
         page.text(&format!("{}  {}", e.key, e.label), t.text);
@@ -272,7 +277,7 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
         life.push(moment(
             c.sent_at,
             "wire",
-            format!("{} sent on generation {}", c.tool, c.generation),
+            format!("{} sent on {}", c.tool, generation_name(c.generation)),
             t.text.style(),
         ));
         let head = format!("{} {}", calls::glyph(c.outcome), calls::word(c));
@@ -307,7 +312,7 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
             life.push(moment(
                 g.opened_at,
                 "wire",
-                format!("generation {} began{pid}", g.n),
+                format!("{} began{pid}", generation_name(g.n)),
                 t.dim.style(),
             ));
         }
@@ -315,7 +320,12 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
             life.push(moment(
                 e.at,
                 "exit",
-                format!("generation {} ended: {}", g.n, e.words()),
+                format!(
+                    "{} ended: {}, {}",
+                    generation_name(g.n),
+                    e.words(),
+                    g.death.as_deref().unwrap_or(IDLE)
+                ),
                 t.error.style(),
             ));
         }

@@ -3,6 +3,7 @@
 
 use super::Ui;
 use super::cells::{self, Cells};
+use crate::filter::Mistake;
 use crate::text;
 use crate::tui::action;
 use crate::tui::app::{App, Hit, Tone};
@@ -13,7 +14,9 @@ use ratatui::layout::Rect;
 pub fn said(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
     let mut row = Cells::new(usize::from(area.width));
     row.gap(1);
-    if let Some((tone, text)) = &app.said {
+    if let Some(wrong) = &app.requests.mistake {
+        mistake(&app.requests.filter, wrong, theme, &mut row);
+    } else if let Some((tone, text)) = &app.said {
         let style = match tone {
             Tone::Plain => theme.text,
             Tone::Good => theme.ok,
@@ -31,6 +34,16 @@ pub fn said(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
         row.put(&demo.how, theme.dim);
     }
     cells::line(row.line(), area, frame);
+}
+
+/// The filter with the wrong part marked, and what is wrong with it.
+fn mistake(filter: &str, wrong: &Mistake, theme: &Theme, row: &mut Cells) {
+    let part = |r: std::ops::Range<usize>| filter.get(r).unwrap_or_default();
+    row.put("filter: ", theme.dim);
+    row.put(part(0..wrong.at.start), theme.text);
+    row.put(&format!("▸{}◂", part(wrong.at.clone())), theme.error);
+    row.put(filter.get(wrong.at.end..).unwrap_or_default(), theme.text);
+    row.put(&format!(" {}", wrong.why), theme.warn);
 }
 
 pub fn footer(ui: &mut Ui, area: Rect, frame: &mut Frame) {

@@ -2,6 +2,7 @@
 
 use super::cells::{self, Cells};
 use crate::journal::LinkState;
+use crate::journal::bounded::IDLE;
 use crate::judge::Pairing;
 use crate::text;
 use crate::time::span;
@@ -69,7 +70,12 @@ fn facts(app: &App) -> String {
         None => {
             let calls = app.wire.as_ref().map_or(0, |w| w.calls_total);
             let s = if calls == 1 { "" } else { "s" };
-            format!("no ledger attached · {calls} call{s} on this endpoint")
+            let on = match (&app.start.recording, &app.start.endpoint) {
+                (Some(_), None) => "in this recording",
+                (Some(_), Some(_)) => "here and in the recording",
+                (None, _) => "on this endpoint",
+            };
+            format!("no ledger attached · {calls} call{s} {on}")
         }
     }
 }
@@ -99,6 +105,9 @@ fn sentence(facts: &str, app: &App, theme: &Theme, row: &mut Cells) {
 /// Worst and most wanted first, since the end is cut on a narrow screen.
 fn endpoint(app: &App, theme: &Theme, row: &mut Cells) {
     let Some(reach) = &app.start.endpoint else {
+        if let Some(file) = &app.start.recording {
+            return recording(app, file, theme, row);
+        }
         row.put("○ no endpoint attached", theme.dim);
         row.put(": the ledger alone is read; nothing can be sent", theme.dim);
         return;
@@ -119,7 +128,7 @@ fn endpoint(app: &App, theme: &Theme, row: &mut Cells) {
     }
     if let Some(wire) = wire {
         let mut more = Vec::new();
-        if let Some(g) = wire.generations.last() {
+        if let Some(g) = wire.own_generation() {
             more.push(format!("generation {}", g.n));
             if let (Some(pid), None) = (g.pid, g.ended) {
                 more.push(format!("pid {pid}"));
@@ -131,8 +140,28 @@ fn endpoint(app: &App, theme: &Theme, row: &mut Cells) {
             row.put(&format!(" · {part}"), theme.dim);
         }
     }
-    let (Reach::Stdio(at) | Reach::Http(at)) = reach;
+    let (Reach::Stdio(at) | Reach::Http(at) | Reach::Recording(at)) = reach;
     row.put(&format!(" · {at}"), theme.dim);
+}
+
+/// Only the agent's session is attached: what it is, and how its server ended.
+fn recording(app: &App, file: &str, theme: &Theme, row: &mut Cells) {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    row.put("○ the agent's session in ", theme.dim);
+    row.put(name, theme.strong);
+    let Some(wire) = app.wire.as_deref() else { return };
+    if let Some(g) = wire.generations.last() {
+        match (&g.ended, &g.death) {
+            (Some(e), Some(death)) => {
+                let good = e.code == Some(0) && death == IDLE;
+                row.put(" · ", theme.dim);
+                let style = if good { theme.dim } else { theme.error };
+                row.put(&format!("its server ended: {}, {death}", e.words()), style);
+            }
+            _ => row.put(" · its server's end isn't in it (yet)", theme.dim),
+        }
+    }
+    row.put(" · nothing can be sent", theme.dim);
 }
 
 #[derive(Clone, Copy)]
@@ -166,7 +195,7 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
             ("◌", format!("not connected: {again}"), Look::Bad)
         }
         LinkState::Dead => {
-            let ended = wire.and_then(|w| w.generations.last()).and_then(|g| g.ended);
+            let ended = wire.and_then(|w| w.own_generation()).and_then(|g| g.ended);
             let how = ended.map_or_else(|| link.why.clone(), |e| e.words());
             let age = span(link.since.age_at(app.now).max(0.0));
             ("✗", format!("server ended: {how}, {age} ago · R starts it again"), Look::Bad)

@@ -125,7 +125,7 @@ pub fn json(ui: &mut Ui, views: &[View], at: usize, area: Rect, frame: &mut Fram
 }
 
 /// The piece of text: a name apart from its value. Characters that hide stand in JSON's own escapes.
-fn put_json(row: &mut Cells, shown: &Shown<'_>, ui: &Ui, hit: bool) {
+pub fn put_json(row: &mut Cells, shown: &Shown<'_>, ui: &Ui, hit: bool) {
     let t = ui.theme;
     let clean = text::visible_json(shown.text);
     if hit {

@@ -62,7 +62,8 @@ pub fn help(ui: &mut Ui, reading: &Reading, area: Rect, frame: &mut Frame) {
     if query.is_empty() {
         body.blank();
         body.text("In the arguments everything else types; elsewhere in the dialog, where it asks for a word.", t.dim);
-        body.text("The filter looks in request_id, title, state and verdict. Other keys, themes and more: redial.toml.", t.dim);
+        body.text("The filter: words of request_id, title, state and verdict, or state:abandoned verdict:stalled tool: outcome: req: text:\"…\" age:>5m, with ! for not, | for or, ( ).", t.dim);
+        body.text("Other keys, themes and more: redial.toml.", t.dim);
         if let Some(demo) = &app.start.demo {
             body.blank();
             body.text(&demo.how, t.text);

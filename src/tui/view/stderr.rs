@@ -3,6 +3,8 @@
 
 use super::Ui;
 use super::cells::{self, Cells};
+use crate::journal::bounded::IDLE;
+use crate::journal::generation::generation_name;
 use crate::text;
 use crate::tui::app::Pane;
 use crate::tui::wire::{GenerationView, Reach};
@@ -93,7 +95,7 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
         None => {
             row.put(&g.opened_at.clock(), t.dim);
             let pid = g.pid.map(|p| format!(", pid {p}")).unwrap_or_default();
-            row.put(&format!(" generation {}{pid}", g.n), t.strong);
+            row.put(&format!(" {}{pid}", generation_name(g.n)), t.strong);
             if g.dropped > 0 {
                 row.put(&format!(" · {} older lines no longer kept", g.dropped), t.dim);
             }
@@ -111,8 +113,10 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
             }
             (None, Some(ended)) => {
                 row.put(&ended.at.clock(), t.dim);
-                let style = if ended.code == Some(0) { t.dim } else { t.error };
-                row.put(&format!(" ✗ ended: {}", ended.words()), style);
+                let death = g.death.as_deref().unwrap_or(IDLE);
+                let good = ended.code == Some(0) && death == IDLE;
+                let style = if good { t.dim } else { t.error };
+                row.put(&format!(" ✗ ended: {}, {death}", ended.words()), style);
             }
             (None, None) => {}
         },
@@ -122,6 +126,9 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
 
 fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
     let says: &[&str] = match &ui.app.start.endpoint {
+        _ if ui.app.start.recording.is_some() => {
+            &["The recorded server wrote nothing to stderr, and its end wasn't recorded."]
+        }
         None => &[
             "No endpoint is attached, so there is no stderr to show.",
             "A server started from here (-- COMMAND ARGS…) shows its stderr and how it ended.",
@@ -130,7 +137,9 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
             "The stderr of a server reached over HTTP can't be seen from here.",
             "Where it goes into a file, --stderr-file FILE follows that; -- COMMAND ARGS… shows it here too.",
         ],
-        Some(Reach::Stdio(_)) => &["Waiting for the server's first line on stderr."],
+        Some(Reach::Stdio(_) | Reach::Recording(_)) => {
+            &["Waiting for the server's first line on stderr."]
+        }
     };
     ui.empty(says, area, frame);
 }

@@ -237,6 +237,7 @@ pub fn answer(app: &mut App, effects: Vec<Effect>) -> Vec<Effect> {
                         top,
                         top_total,
                         rows,
+                        tail: Vec::new(),
                         has_newer: false,
                         has_older: false,
                         matches,

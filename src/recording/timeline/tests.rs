@@ -1,0 +1,162 @@
+use super::*;
+use crate::filter::{Subject, parse};
+use crate::journal::event::{Purpose, Transport};
+use crate::journal::{Journal, Kind};
+use crate::record::entry::{self, Header};
+use crate::recording::Recording;
+use std::io::Write;
+use std::path::Path;
+
+/// One death in a call, one while idle, with stderr around.
+fn story() -> Vec<(u32, Kind)> {
+    let sent =
+        |t: &str| Kind::Sent { raw: t.to_owned().into(), exchange: None, purpose: Purpose::Asked };
+    let received = |t: &str| Kind::Received { raw: t.to_owned().into(), exchange: None };
+    let opened =
+        || Kind::Opened { transport: Transport::Stdio { command: vec!["s".into()], pid: Some(1) } };
+    let stderr = |t: &str| Kind::Stderr { raw: t.to_owned().into() };
+    let call = |id: &str, r: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"create_ticket","arguments":{{"request_id":"{r}","title":"障害"}}}}}}"#
+        )
+    };
+    vec![
+        (1, opened()),
+        (1, sent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)),
+        (1, received(r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#)),
+        (1, stderr("up")),
+        (1, sent(&call("2", "n-1"))),
+        (1, sent(&call("3", "n-2"))),
+        (1, received(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[]}}"#)),
+        (1, stderr("boom")),
+        (1, Kind::Exit { code: None, signal: Some(9), certain: true }),
+        (2, opened()),
+        (2, sent(&call("2", "n-2"))),
+        (2, received(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":true}}"#)),
+        (2, Kind::Exit { code: Some(0), signal: None, certain: true }),
+    ]
+}
+
+fn file(dir: &Path) -> std::path::PathBuf {
+    let path = dir.join("r.jsonl");
+    let mut out = std::fs::File::create(&path).unwrap();
+    out.write_all(entry::header(&Header::default()).as_bytes()).unwrap();
+    for (n, (generation, kind)) in story().into_iter().enumerate() {
+        let n = n as u64;
+        let at = Time(1_000_000 * (n as i64 + 1));
+        let e = Entry::new(n + 1, at, n * 1000, generation, What::Event(kind));
+        out.write_all(entry::line(&e).as_bytes()).unwrap();
+    }
+    path
+}
+
+/// The same story from a file and from a journal.
+fn both(dir: &Path) -> [(Source, Box<dyn Knows>); 2] {
+    let path = file(dir);
+    let mut index = Index::open(&path).unwrap();
+    while index.advance().unwrap() {}
+    let journal = Journal::new();
+    for (generation, kind) in story() {
+        journal.append(generation, kind);
+    }
+    let mut live = Source::Live(Live::new(journal.clone()));
+    live.advance().unwrap();
+    let session = journal.read(Clone::clone);
+    [
+        (Source::File(Box::new(index)), Box::new(Recording::open(&path).unwrap())),
+        (live, Box::new(session)),
+    ]
+}
+
+#[test]
+fn rows_know_what_belongs_together() {
+    let dir = tempfile::tempdir().unwrap();
+    for (source, knows) in both(dir.path()) {
+        let rows: Vec<Row> =
+            source.range().map(|i| source.row(i, &*knows, Time(0)).unwrap()).collect();
+        let text = |t: &Option<String>| t.clone().unwrap_or_default();
+        let said: Vec<_> = rows
+            .iter()
+            .map(|r| (r.generation, r.kind, text(&r.request_id), r.outcome.unwrap_or("")))
+            .collect();
+        let want = [
+            (1, "opened", "", ""),
+            (1, "request", "", ""),
+            (1, "result", "", "ok"),
+            (1, "stderr", "", ""),
+            (1, "request", "n-1", "ok"),
+            (1, "request", "n-2", "unknown"),
+            (1, "result", "n-1", "ok"),
+            (1, "stderr", "", ""),
+            (1, "exit", "", ""),
+            (2, "opened", "", ""),
+            (2, "request", "n-2", "tool_error"),
+            (2, "tool_error", "n-2", "tool_error"),
+            (2, "exit", "", ""),
+        ];
+        assert_eq!(said, want.map(|(g, k, r, o)| (g, k, r.to_owned(), o)));
+        assert!(rows[8].text.ends_with("in a call: create_ticket n-2"), "{}", rows[8].text);
+        assert!(rows[12].text.ends_with("while idle"), "{}", rows[12].text);
+    }
+}
+
+#[test]
+fn steps_lead_to_answers_stderr_errors_and_deaths() {
+    let dir = tempfile::tempdir().unwrap();
+    for (source, knows) in both(dir.path()) {
+        assert_eq!((source.peer(4), source.peer(6), source.peer(5)), (Some(6), Some(4), None));
+        assert_eq!((source.stderr_near(5), source.stderr_near(0)), (Some(3), Some(3)));
+        assert_eq!(source.stderr_near(10), None, "the second life said nothing");
+        let mut errors = Vec::new();
+        let mut from = 0;
+        while let Some(i) = source.error_from(from, &*knows) {
+            errors.push(i);
+            from = i + 1;
+        }
+        // The lost call, the kill, the tool's error; the end of an idle server is none.
+        assert_eq!(errors, [5, 8, 11]);
+        let deaths = [0, 8, 12].map(|from| source.death_after(from));
+        assert_eq!(deaths, [Some(8), Some(12), Some(8)]);
+        assert_eq!((source.call_of("n-2"), source.call_of("n-9")), (Some(10), None));
+        let seq = source.entry(5).unwrap().seq;
+        assert_eq!(source.find(seq), Some(5));
+    }
+}
+
+#[test]
+fn a_filter_finds_its_places_in_pieces_and_as_show_does() {
+    let dir = tempfile::tempdir().unwrap();
+    for (source, knows) in both(dir.path()) {
+        for text in [
+            "tool:create_ticket",
+            "method:tools/list",
+            "method:tools/call",
+            "kind:stderr | kind:exit",
+            "outcome:unknown",
+            "dir:out gen:2",
+            "req:n-2",
+            "boom",
+            "!kind:request ms:>=0",
+            "id:2",
+            "障害",
+            "kind:sent",
+            "age:>1s",
+            "text:isError",
+            "",
+        ] {
+            let filter = parse(text).unwrap();
+            let mut places = Places::new(filter.clone());
+            let now = Time(60_000_000);
+            while places.look(&source, &*knows, now, 2) {}
+            let found: Vec<usize> =
+                (0..places.len(&source)).map(|r| places.at(&source, r).unwrap()).collect();
+            let row = |i: usize| source.row(i, &*knows, now).unwrap();
+            let want: Vec<usize> =
+                source.range().filter(|i| filter.matches(&row(*i) as &dyn Subject)).collect();
+            assert_eq!(found, want, "{text}");
+            for i in source.range() {
+                assert_eq!(places.has(&source, i), want.contains(&i), "{text} {i}");
+            }
+        }
+    }
+}
