@@ -585,7 +585,6 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (Context::Json, A::Top) => json.is_some_and(|v| v.at == 0),
         (Context::Json, A::Bottom) => json.is_some_and(|v| v.at + 1 == v.len()),
         (Context::Json, _) => json.is_some(),
-        (_, A::TimeLine) => matches!(pressed, [Effect::Timeline(Some(_))]),
         (_, A::Answer) => matches!(a.overlay, Some(Overlay::Form)),
         (_, A::Findings) => pressed == [Effect::Audit],
         (_, A::Reconnect) => pressed == [Effect::Reconnect],
