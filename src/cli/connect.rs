@@ -52,8 +52,11 @@ impl Opened {
         let (ledger, rules) = open_ledger(&a.ledger)?;
         readable(ledger.as_ref()).await?;
         let interrupt = Interrupt::listen();
-        let usual =
-            Settings { answerer: a.elicit.answerer(), ..settings(&a.endpoint, a.call_limit_s())? };
+        let usual = Settings {
+            answerer: a.elicit.answerer(),
+            progress_extends: config.server.progress_extends,
+            ..settings(&a.endpoint, a.call_limit_s())?
+        };
         let client = open(endpoint, change(usual), &interrupt).await?;
         let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
         inspector.read_only = a.read_only.read_only;

@@ -119,7 +119,7 @@ impl Default for Settings {
             listen: false,
             progress_extends: false,
             roots: Vec::new(),
-            answerer: Answerer::Decline,
+            answerer: Answerer::Nobody,
         }
     }
 }

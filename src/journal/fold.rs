@@ -83,6 +83,8 @@ pub struct Session {
     pub notes: VecDeque<(Time, String)>,
     /// Notes that are no longer kept.
     pub notes_dropped: u64,
+    /// When the server's last message came in. Over HTTP nothing else tells that it still is there.
+    pub heard_at: Option<Time>,
     /// The newest sequence number folded in.
     pub seq: u64,
     last_note: (String, u64),
@@ -138,7 +140,10 @@ impl Session {
                 let call = self.rounds.get(sent).copied().unwrap_or(*sent);
                 ends::not_written(self, at, call, why, *left);
             }
-            Kind::Received { raw, exchange } => self.received(event, raw, *exchange),
+            Kind::Received { raw, exchange } => {
+                self.heard_at = Some(at);
+                self.received(event, raw, *exchange);
+            }
             Kind::Noise { raw, cut } => {
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.noise_seen += 1;

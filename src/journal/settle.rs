@@ -5,13 +5,13 @@
 //! in `ends`.
 
 use super::call::{
-    AnswerStatus, Call, CallId, Outcome, Settled, answer_status, answer_text, is_wordless,
+    AnswerStatus, Call, CallId, Outcome, Settled, answer_text, is_wordless, status_in,
 };
 use super::fold::Session;
 use super::live::Task;
 use super::refusal::first_line;
 use super::text::Text;
-use crate::json::raw;
+use crate::json::raw::{self, Object};
 use crate::time::Time;
 use crate::wire::frame::Answer;
 use bytes::Bytes;
@@ -37,14 +37,18 @@ pub(super) fn answered(
             return s.note(at, text);
         }
     };
-    let mut settled = read(at, answer, frame);
+    let members = match answer {
+        Answer::Result(r) => Object::read(r),
+        Answer::Error { .. } => Object::default(),
+    };
+    let mut settled = read(at, answer, &members, frame);
     if let Answer::Result(r) = answer {
-        if let Some(task) = Task::of_answer(r, at) {
+        if let Some(task) = Task::of_result(r, &members, at) {
             c.live.task = Some(task);
             if !late {
                 return; // Its end settles the call.
             }
-        } else if raw::get_str(r, "resultType").as_deref() == Some("input_required") {
+        } else if members.get_str("resultType").as_deref() == Some("input_required") {
             c.live.wants = Some(Text::part(frame, r));
             if !late {
                 return; // The next round does, or whoever leaves it open.
@@ -93,8 +97,8 @@ pub(super) fn let_old_results_go(s: &mut Session, at: Time, limit: usize) {
     }
 }
 
-/// What an answer says, taken by itself.
-fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
+/// What an answer says, taken by itself; `members` are those of its result.
+fn read(at: Time, answer: &Answer<'_>, members: &Object<'_>, frame: &Bytes) -> Settled {
     let base = Settled {
         at,
         outcome: Outcome::Ok,
@@ -105,12 +109,12 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
         error: None,
     };
     match answer {
-        Answer::Result(r) if odd_is_error(r) => {
+        Answer::Result(r) if odd_is_error(members) => {
             let why = "answered, but its isError is no boolean: not known whether the tool failed";
             let result = Some(Text::part(frame, r));
             Settled { outcome: Outcome::Unknown, why: why.into(), result, ..base }
         }
-        Answer::Result(r) if raw::get(r, "isError").and_then(raw::as_bool) == Some(true) => {
+        Answer::Result(r) if members.get("isError").and_then(raw::as_bool) == Some(true) => {
             let text = answer_text(r);
             let why = if is_wordless(r) {
                 "the tool answered with an error without a word; a bridge may have lost its server"
@@ -122,7 +126,7 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
             Settled { outcome: Outcome::ToolError, why, result, ..base }
         }
         Answer::Result(r) => {
-            let status = answer_status(r);
+            let status = status_in(r, members);
             let why = match status {
                 AnswerStatus::Done => "answered",
                 AnswerStatus::InProgress => "answered: not finished yet",
@@ -150,8 +154,8 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes) -> Settled {
 }
 
 /// There, and neither a boolean nor null.
-fn odd_is_error(result: &str) -> bool {
-    raw::get(result, "isError").is_some_and(|v| raw::as_bool(v).is_none() && !raw::is_null(v))
+fn odd_is_error(result: &Object<'_>) -> bool {
+    result.get("isError").is_some_and(|v| raw::as_bool(v).is_none() && !raw::is_null(v))
 }
 
 /// Settled as not finished, with an end that may still come.

@@ -19,6 +19,7 @@ pub enum Action {
     Find,
     Reissue,
     Filter,
+    GoTo,
     Verify,
     Reconnect,
     Palette,
@@ -93,6 +94,8 @@ pub enum Context {
     Verify,
     /// Typing a filter.
     Filter,
+    /// Typing a request_id to go to.
+    GoTo,
     /// The re-issue dialog, its question.
     Reissue,
     /// The re-issue dialog, in the arguments.
@@ -125,6 +128,7 @@ impl Context {
             Context::Calls => "in calls",
             Context::Verify => "in verify",
             Context::Filter => "while typing a filter",
+            Context::GoTo => "while typing a request_id",
             Context::Reissue => "in the re-issue dialog",
             Context::Arguments => "in its arguments",
             Context::Form => "in a server's question",
@@ -147,6 +151,7 @@ impl Context {
             Context::Calls => "calls",
             Context::Verify => "verify",
             Context::Filter => "filter",
+            Context::GoTo => "go-to",
             Context::Reissue => "reissue",
             Context::Arguments => "arguments",
             Context::Form => "form",
@@ -161,13 +166,14 @@ impl Context {
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Context; 16] = [
+    pub const ALL: [Context; 17] = [
         Context::Main,
         Context::Requests,
         Context::Detail,
         Context::Calls,
         Context::Verify,
         Context::Filter,
+        Context::GoTo,
         Context::Reissue,
         Context::Arguments,
         Context::Form,
@@ -234,7 +240,8 @@ impl Entry {
 pub static TABLE: &[Entry] = {
     use Action as A;
     use Context::{
-        Arguments, Calls, Cancel, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline, Verify,
+        Arguments, Calls, Cancel, Detail, Filter, Form, GoTo, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline,
+        Verify,
     };
     const fn entry(
         context: Context, action: Action, footer: bool, name: &'static str,
@@ -258,9 +265,10 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::NextPane, true, "pane", &["tab"], "go to the next pane"),
         entry(Main, A::PrevPane, false, "pane back", &["shift-tab"], "go to the pane before"),
         entry(Main, A::Filter, true, "filter", &["/"], "show only requests that hold a text"),
+        entry(Main, A::GoTo, false, "go to", &["o"], "go to a request_id that is typed, in the list or not"),
         entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
         entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
-        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event in its order, of a recording or of this session"),
+        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event, of a recording or this session"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
@@ -291,6 +299,9 @@ pub static TABLE: &[Entry] = {
         entry(Filter, A::Up, false, "up", &["up"], "move up"),
         entry(Filter, A::Down, false, "down", &["down"], "move down"),
         entry(Filter, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(GoTo, A::Choose, true, "go there", &["enter"], "select it, then look it up or repeat it"),
+        entry(GoTo, A::Close, true, "leave", &["esc"], "back to the screen"),
+        entry(GoTo, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Reissue, A::Send, true, "send", &["enter"], "send the call, where Enter is the answer"),
         entry(Reissue, A::Agree, true, "send it", &["y"], "send the call, where y is the answer"),
         entry(Reissue, A::EditArgs, true, "edit arguments", &["tab"], "go to the arguments"),

@@ -14,7 +14,7 @@ use super::tree;
 use super::watch::Watch;
 use super::wire::{Reach, WireView};
 use crate::config::Bell;
-use crate::journal::{CallId, LinkState};
+use crate::journal::{CallId, LinkState, Outcome};
 use crate::judge::{State, Verdict};
 use crate::time::Time;
 use ratatui::layout::Rect;
@@ -68,6 +68,8 @@ pub enum Overlay {
     Log {
         scroll: usize,
     },
+    /// A request_id is being typed, to go to.
+    GoTo(String),
     /// The first of the server's open questions.
     Form,
     /// Cancel this call?
@@ -258,6 +260,7 @@ impl App {
         match &self.overlay {
             None => Context::of(self.pane).unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
+            Some(Overlay::GoTo(_)) => Context::GoTo,
             Some(Overlay::Timeline) if self.timeline.typing => Context::Search,
             Some(Overlay::Timeline) => Context::Timeline,
             Some(Overlay::Help(r)) if r.typing => Context::Search,
@@ -437,10 +440,12 @@ impl App {
             (None, _) => {
                 let id = self.requests.selected.as_deref()?;
                 let wire = self.wire.as_deref()?;
-                wire.pending().filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
+                let own = wire.pending().filter(|c| !c.is_agents());
+                own.filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
             }
         };
-        self.wire.as_ref()?.pending().find(|c| c.id == id)
+        // The agent's calls are not ours to give up.
+        self.wire.as_ref()?.pending().find(|c| c.id == id && !c.is_agents())
     }
 
     /// What goes on at the server when redial quits now: calls in flight, in words.
@@ -463,6 +468,29 @@ impl App {
             }
         });
         pending.chain(under_way).collect()
+    }
+
+    /// What may go on at the server though nobody waits for its answer: calls whose outcome is unknown, whose server was
+    /// not seen to end, and which nothing has shown to be done since.
+    pub fn perhaps_going_on(&self) -> Vec<String> {
+        let Some(wire) = self.wire.as_deref() else { return Vec::new() };
+        let alive = |n| wire.generations.iter().any(|g| g.n == n && g.ended.is_none());
+        let done = |id: &str, since: CallId| {
+            let by_call = wire.calls_of(id).any(|c| c.id > since && c.status == Some("done"));
+            by_call || self.requests.iter().any(|l| l.id() == id && l.judged.state == State::Done)
+        };
+        let open = wire.calls.iter().filter(|c| {
+            c.outcome == Some(Outcome::Unknown)
+                && !c.is_agents()
+                && alive(c.generation)
+                && !c.request_id.as_deref().is_some_and(|id| done(id, c.id))
+        });
+        open.map(|c| {
+            let age = crate::time::span(c.sent_at.age_at(self.now));
+            let id = c.request_id.as_deref().unwrap_or_default();
+            format!("{} {id}, sent {age} ago: outcome unknown", c.tool)
+        })
+        .collect()
     }
 
     /// The screen's division at this size.

@@ -59,7 +59,14 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             }
             let (sort, turned) = app.requests.sorted();
             let turned = if turned { ", turned round" } else { "" };
-            app.said = Some((Tone::Plain, format!("sorted by {}{turned}", sort.word())));
+            let (newer, older) = app.requests.more();
+            let some = match newer || older {
+                true => {
+                    format!(": only the {} rows at hand, the ledger has more", app.requests.len())
+                }
+                false => String::new(),
+            };
+            app.said = Some((Tone::Plain, format!("sorted by {}{turned}{some}", sort.word())));
         }
         Action::Follow => {
             out.extend(app.requests.follow().map(Effect::LoadWindow));
@@ -84,6 +91,7 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             app.said = Some((Tone::Plain, format!("the mouse is {on}")));
         }
         Action::Suspend => app.suspending = true,
+        Action::GoTo => app.overlay = Some(Overlay::GoTo(String::new())),
         Action::Filter => {
             app.pane = Pane::Requests;
             app.overlay = Some(Overlay::Filter);
@@ -159,7 +167,7 @@ pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
         Action::Cancel | Action::StopWaiting => "no call waits here for an answer",
         Action::Find | Action::Reissue => match (&app.start.endpoint, &app.requests.selected) {
             (None, _) => "no endpoint is attached: a look-up or a repeat needs the server",
-            (_, None) => "no request is selected",
+            (_, None) => "no request is selected: o takes a request_id",
             _ if app.is_ready() => "a look-up of this request is under way",
             _ => "the server isn't reachable now; R connects again",
         },

@@ -96,6 +96,7 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
         Some(Overlay::Log { scroll }) => reports::log(&mut ui, *scroll, body, frame),
         Some(Overlay::Pick(pick)) => over::pick(&mut ui, pick, body, frame),
         Some(Overlay::Json { views, at }) => over::json(&mut ui, views, *at, body, frame),
+        Some(Overlay::GoTo(id)) => over::go_to(&mut ui, id, body, frame),
         Some(Overlay::Form) => over::form(&mut ui, body, frame),
         Some(Overlay::Reissue(d)) => dialog::reissue(&mut ui, d, body, frame),
         Some(Overlay::Cancel(_)) => reports::cancel(&mut ui, body, frame),

@@ -33,6 +33,7 @@ mod ledger_read;
 mod model;
 mod model_gate;
 mod pictures;
+mod pty_calls;
 mod pty_demo;
 mod pty_more;
 mod pty_restore;

@@ -93,7 +93,7 @@ pub struct ReadOnly {
 /// `--elicit`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct ElicitArg {
-    /// When the server asks for input: accept its own defaults [default: it is not offered, so it can't ask]
+    /// When the server asks for input: accept its own defaults [default: decline]
     #[arg(long, value_enum, value_name = "HOW")]
     pub elicit: Option<Elicit>,
 }
