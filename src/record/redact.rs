@@ -7,11 +7,13 @@
 mod argv;
 mod block;
 mod json;
+mod masked;
 mod names;
 mod part;
 
 pub use argv::{known_values, secrets_of_environment};
 pub use block::KeyBlock;
+pub use masked::{is_hidden, masked};
 
 use super::entry::{Entry, What};
 use crate::journal::event::{Http, Kind, Transport};

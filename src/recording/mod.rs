@@ -182,7 +182,7 @@ impl Recording {
                     let e = numbers.place(e);
                     *events += 1;
                     if let What::Gap { events, .. } = &e.what {
-                        *lost += events;
+                        *lost = lost.saturating_add(*events);
                     }
                     if let Some(event) = e.event() {
                         agent::apply(session, event);
