@@ -249,6 +249,8 @@ impl Play<'_> {
         let now = match (&s.result, &s.error, s.outcome) {
             (Some(r), _, Outcome::Ok | Outcome::ToolError) => Said::Result(r.to_string()),
             (_, Some(e), Outcome::RpcError) => Said::Error(e.clone()),
+            // Nothing left, and there is no connection that anything could leave on.
+            (_, _, Outcome::NotSent) => return Err(Error::endpoint(s.why.clone())),
             _ => return Ok(step.no_answer(s.why.clone())),
         };
         Ok(self.compared(step, p, &now))

@@ -228,3 +228,22 @@ fn gaps_of_any_size_add_up() {
     let f = file(&format!("{gap}\n{gap}\n"));
     assert_eq!(Recording::open(f.path()).unwrap().lost, u64::MAX);
 }
+
+#[test]
+fn a_call_that_waits_when_nobody_writes_any_more_is_unknown() {
+    let sent = format!(
+        r#"{{"seq":1,"at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1,"kind":"sent","text":{}}}"#,
+        raw::quote(CALL)
+    );
+    let gap = r#"{"seq":2,"at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1,"kind":"gap","events":4,"bytes":900,"why":"x"}"#;
+    let f = file(&format!("{sent}\n{gap}\n"));
+    let mut r = Recording::open(f.path()).unwrap();
+    let held = OpenOptions::new().append(true).open(f.path()).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    r.end_here();
+    assert!(r.session.calls[&1].is_pending(), "a tap may still write its answer");
+    drop(held);
+    r.end_here();
+    assert_eq!(r.session.calls[&1].outcome(), Some(Outcome::Unknown));
+    assert!(r.session.calls[&1].live.remark.as_deref().unwrap().contains("missing"));
+}
