@@ -3,6 +3,7 @@
 
 pub mod args;
 mod attach;
+mod audit;
 mod batch;
 mod call;
 mod configured;
@@ -115,5 +116,6 @@ async fn run(command: Option<Command>, config: &Config) -> Done {
         Some(Command::Replay(a)) => replay::run(a, config).await,
         // Taken in `main`: its exit status can be the recorded server's.
         Some(Command::Mock(_)) => Ok(Exit::Good),
+        Some(Command::Audit(a)) => audit::run(a, config).await,
     }
 }

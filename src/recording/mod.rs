@@ -284,6 +284,9 @@ impl rows::Knows for Recording {
     fn death(&self, generation: u32) -> Option<String> {
         self.session.death(generation)
     }
+    fn lost(&self, generation: u32) -> Vec<String> {
+        self.session.lost(generation)
+    }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub enum EraArg {
 }
 
 /// A number of seconds, 0 or more.
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
+pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(s) if s.is_finite() && s >= 0.0 => Ok(s),
         _ => Err("a number of seconds, 0 or more".into()),
