@@ -102,10 +102,10 @@ impl Reader<'_> {
     fn keys<'k>(
         &self,
         above: &str,
-        keys: impl Iterator<Item = &'k String>,
+        mut keys: impl Iterator<Item = &'k String>,
         known: &[&str],
     ) -> Result<()> {
-        for key in keys.filter(|k| !known.contains(&k.as_str())) {
+        if let Some(key) = keys.find(|k| !known.contains(&k.as_str())) {
             let dot = if above.is_empty() { "" } else { "." };
             let mean = near(known, key).first().map(|n| format!("; did you mean {n}?"));
             let mean = mean.unwrap_or_default();

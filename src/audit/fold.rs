@@ -482,6 +482,20 @@ impl Audit {
         self.lives.iter().map(|(n, l)| (*n, (l.http, l.ended.as_deref()))).collect()
     }
 
+    /// Who makes state (`create_basket → basket_id`) and who uses it (`add_item ← basket_id`), in a line each; what only
+    /// lists makes nothing.
+    pub fn flows(&self) -> (String, String) {
+        let names = |keys: &BTreeMap<u32, u64>| {
+            keys.keys().map(|n| self.name_of(*n)).collect::<Vec<_>>().join(", ")
+        };
+        let makes = self.tools.iter().filter(|t| !t.makes.is_empty() && !t.reads && !t.repeats);
+        let makes: Vec<String> =
+            makes.map(|t| format!("{} → {}", t.name, names(&t.makes))).collect();
+        let uses = self.tools.iter().filter(|t| !t.uses.is_empty());
+        let uses: Vec<String> = uses.map(|t| format!("{} ← {}", t.name, names(&t.uses))).collect();
+        (makes.join(" · "), uses.join(" · "))
+    }
+
     /// Names whose values were replaced when the trace was written.
     pub fn hidden_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.hidden.iter().map(|n| self.name_of(*n)).collect();

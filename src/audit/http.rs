@@ -55,9 +55,8 @@ impl Audit {
         } else if !own && is_session_lost(status, code, &message, x.with_session, own) {
             self.session_lost(at);
             self.not_run(key);
-        } else if !own && x.modern && wants_initialize(status, code, &message) {
-            self.not_run(key);
-        } else if refuses(status) {
+        } else if refuses(status) || (!own && x.modern && wants_initialize(status, code, &message))
+        {
             self.not_run(key);
         } else if matches!(status, 502..=504) || (status >= 500 && !own) {
             self.not_known(key, format!("HTTP {status} without the tool's own answer"));

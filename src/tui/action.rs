@@ -28,6 +28,7 @@ pub enum Action {
     Quit,
     // The time line.
     TimeLine,
+    Findings,
     Source,
     Mark,
     NextMark,
@@ -104,6 +105,8 @@ pub enum Context {
     Form,
     /// The time line.
     Timeline,
+    /// The findings of the audit.
+    Findings,
     /// A JSON text.
     Json,
     /// Typing what is searched in help or JSON.
@@ -133,6 +136,7 @@ impl Context {
             Context::Arguments => "in its arguments",
             Context::Form => "in a server's question",
             Context::Timeline => "in the time line",
+            Context::Findings => "in the findings",
             Context::Json => "in a JSON text",
             Context::Search => "while typing a search",
             Context::Pick => "in a list to choose from",
@@ -156,6 +160,7 @@ impl Context {
             Context::Arguments => "arguments",
             Context::Form => "form",
             Context::Timeline => "timeline",
+            Context::Findings => "findings",
             Context::Json => "json",
             Context::Search => "search",
             Context::Pick => "pick",
@@ -166,7 +171,7 @@ impl Context {
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Context; 17] = [
+    pub const ALL: [Context; 18] = [
         Context::Main,
         Context::Requests,
         Context::Detail,
@@ -178,6 +183,7 @@ impl Context {
         Context::Arguments,
         Context::Form,
         Context::Timeline,
+        Context::Findings,
         Context::Json,
         Context::Search,
         Context::Pick,
@@ -240,7 +246,7 @@ impl Entry {
 pub static TABLE: &[Entry] = {
     use Action as A;
     use Context::{
-        Arguments, Calls, Cancel, Detail, Filter, Form, GoTo, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline,
+        Arguments, Calls, Cancel, Detail, Filter, Findings, Form, GoTo, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline,
         Verify,
     };
     const fn entry(
@@ -269,6 +275,7 @@ pub static TABLE: &[Entry] = {
         entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
         entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
         entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event, of a recording or this session"),
+        entry(Main, A::Findings, false, "findings", &["A"], "what the audit finds in the recording, as it grows"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
@@ -336,6 +343,7 @@ pub static TABLE: &[Entry] = {
         entry(Timeline, A::Back, false, "where from", &["backspace", "ctrl-o"], "go back to where the last jump began"),
         entry(Timeline, A::Source, true, "other session", &["o"], "the recording, or this session"),
         entry(Timeline, A::Copy, false, "copy", &["y"], "copy the text"),
+        entry(Timeline, A::Findings, false, "findings", &["A"], "what the audit finds in the recording"),
         entry(Timeline, A::Up, false, "up", &["up", "k"], "move up"),
         entry(Timeline, A::Down, false, "down", &["down", "j"], "move down"),
         entry(Timeline, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
@@ -344,6 +352,15 @@ pub static TABLE: &[Entry] = {
         entry(Timeline, A::Bottom, false, "bottom", &["end", "G"], "go to the last event, and follow"),
         entry(Timeline, A::Close, true, "close", &["esc", "q"], "back to the panes"),
         entry(Timeline, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Findings, A::Details, true, "its frame", &["enter"], "go to its frame in the time line"),
+        entry(Findings, A::Up, false, "up", &["up", "k"], "move up"),
+        entry(Findings, A::Down, false, "down", &["down", "j"], "move down"),
+        entry(Findings, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
+        entry(Findings, A::PageDown, false, "page down", &["pagedown", "ctrl-d"], "move down by a page"),
+        entry(Findings, A::Top, false, "top", &["home", "g"], "go to the first"),
+        entry(Findings, A::Bottom, false, "bottom", &["end", "G"], "go to the last"),
+        entry(Findings, A::Close, true, "close", &["esc", "q"], "back to the panes"),
+        entry(Findings, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Json, A::Fold, true, "fold", &["enter", "space"], "fold or unfold what begins on this line"),
         entry(Json, A::FoldAll, true, "fold all", &["z"], "fold everything below the first level, or unfold it"),
         entry(Json, A::Raw, true, "raw", &["r"], "the text as it was received; again shows the tree"),

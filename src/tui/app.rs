@@ -64,6 +64,8 @@ pub enum Overlay {
     },
     /// Every frame and event.
     Timeline,
+    /// What the audit finds in the recording.
+    Findings,
     /// What this run sent.
     Log {
         scroll: usize,
@@ -190,6 +192,7 @@ pub struct App {
     /// The server's open questions, oldest first.
     pub questions: Vec<Form>,
     pub timeline: super::timeline::Timeline,
+    pub findings: super::findings::Findings,
     /// Lines of `--stderr-file`, oldest first, and how many came before them.
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
@@ -248,6 +251,7 @@ impl App {
             sent: Vec::new(),
             questions: Vec::new(),
             timeline: super::timeline::Timeline::default(),
+            findings: super::findings::Findings::default(),
             stderr_file: Arc::default(),
             hits: Vec::new(),
             seq: 0,
@@ -263,6 +267,7 @@ impl App {
             Some(Overlay::GoTo(_)) => Context::GoTo,
             Some(Overlay::Timeline) if self.timeline.typing => Context::Search,
             Some(Overlay::Timeline) => Context::Timeline,
+            Some(Overlay::Findings) => Context::Findings,
             Some(Overlay::Help(r)) if r.typing => Context::Search,
             Some(Overlay::Json { views, at }) => match views.get(*at) {
                 Some(v) if v.typing => Context::Search,
@@ -335,6 +340,10 @@ impl App {
                     && self.requests.selected.as_ref().is_some_and(|id| !self.finding.contains(id))
             }
             Action::Reissue => selected && self.is_ready(),
+            Action::Findings => self.start.recording.is_some(),
+            Action::Details if matches!(self.overlay, Some(Overlay::Findings)) => {
+                self.findings.selected().is_some()
+            }
             Action::Details if self.is_main() => match self.pane {
                 Pane::Requests => selected,
                 Pane::Calls => self.call_request().is_some(),
@@ -397,6 +406,7 @@ impl App {
             Action::Source => self.start.recording.is_some() && self.start.endpoint.is_some(),
             Action::Details => row.is_some_and(|r| r.request_id.is_some()),
             Action::Copy => row.is_some(),
+            Action::Findings => self.start.recording.is_some(),
             _ => true,
         }
     }

@@ -8,7 +8,7 @@ use super::msg::{Effect, Msg};
 use super::update_scroll::{read, scroll};
 use super::wire::WireView;
 use super::{
-    timeline, update_dialog as dialog, update_main as main, update_mouse as mouse,
+    findings, timeline, update_dialog as dialog, update_main as main, update_mouse as mouse,
     update_over as over,
 };
 use crate::config::Bell;
@@ -135,6 +135,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             app.stderr_file = tail;
         }
         Msg::Timeline(window) => timeline::take(app, *window),
+        Msg::Audited(news) => findings::take(app, news),
     }
 }
 
@@ -238,6 +239,7 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
         },
         Context::Reissue | Context::Arguments => dialog::act(app, action, out),
         Context::Timeline => timeline::act(app, action, out),
+        Context::Findings => findings::act(app, action, out),
         Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
             timeline::typing(app, action, out);
         }

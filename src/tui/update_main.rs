@@ -27,6 +27,7 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
         Action::Themes => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Themes, app))),
         Action::Copy => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Copy, app))),
         Action::TimeLine => super::timeline::open(app, out),
+        Action::Findings => super::findings::open(app, out),
         Action::Log => app.overlay = Some(Overlay::Log { scroll: usize::MAX }),
         Action::Answer => app.overlay = Some(Overlay::Form),
         Action::Json => {
@@ -174,6 +175,7 @@ pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
         Action::Reconnect if app.start.endpoint.is_none() => "no endpoint is attached",
         Action::Reconnect => "the server is connected",
         Action::TimeLine => "no recording and no endpoint is attached: there are no events",
+        Action::Findings => "no recording is attached: --recording FILE is what can be audited",
         Action::Verify => "no ledger is attached: there is nothing to count",
         _ => return None,
     };

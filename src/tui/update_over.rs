@@ -248,6 +248,9 @@ pub fn click(app: &mut App, line: usize, out: &mut Vec<Effect>) {
     if matches!(app.overlay, Some(Overlay::Timeline)) {
         return super::timeline::click(app, line, out);
     }
+    if matches!(app.overlay, Some(Overlay::Findings)) {
+        return super::findings::click(app, line, out);
+    }
     if let Some(Overlay::Pick(p)) = &mut app.overlay {
         p.at = line;
         picking(app, Action::Choose, out);

@@ -56,7 +56,7 @@ fn keys(pty: &mut Pty, times: usize) -> Vec<Duration> {
     took
 }
 
-#[allow(clippy::print_stdout)]
+#[expect(clippy::print_stdout, reason = "the figure is what benches/ asks for")]
 fn judge(what: &str, took: &[Duration]) {
     // Without it the build may be unoptimised, and the rest of the suite runs beside it.
     let most = Duration::from_millis(if std::env::var("REDIAL").is_ok() { 50 } else { 200 });

@@ -564,6 +564,7 @@ fn prepare(a: &mut App, e: &Entry) {
             update(a, Msg::Asked(Box::new(ask)));
             press(a, "<esc>");
         }
+        (_, Action::Findings) => a.start.recording = Some("r.jsonl".into()),
         (_, Action::Back) => drop(press(a, "<tab>")),
         (_, Action::Even) => drop(press(a, ">")),
         _ => drop(press(a, "jjj")),
@@ -585,6 +586,7 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (Context::Json, A::Bottom) => json.is_some_and(|v| v.at + 1 == v.len()),
         (Context::Json, _) => json.is_some(),
         (_, A::Answer) => matches!(a.overlay, Some(Overlay::Form)),
+        (_, A::Findings) => pressed == [Effect::Audit],
         (_, A::Reconnect) => pressed == [Effect::Reconnect],
         (_, A::Next | A::Reissue) => matches!(pressed, [Effect::Plan { .. }]),
         (_, A::Json) => matches!(pressed, [Effect::Json { .. }]),

@@ -66,7 +66,7 @@ fn client(tap: &mut Child) -> Child {
 #[test]
 fn at_any_moment_nothing_hangs_and_the_file_is_whole() {
     let dir = tempfile::tempdir().unwrap();
-    let mut random = Random(0x5eed_0f_7a95);
+    let mut random = Random(0x5eed_7a95);
     for round in 0..ROUNDS {
         let out = dir.path().join(format!("{round}.jsonl"));
         let mut tap = Command::new(env!("CARGO_BIN_EXE_redial"))

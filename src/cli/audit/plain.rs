@@ -1,8 +1,8 @@
 //! The findings for people.
 
 use super::Audited;
+use crate::audit::Severity;
 use crate::audit::infer::{Proposal, Sure};
-use crate::audit::{Audit, Severity};
 use crate::cli::plain::{Cell, Plain, Role};
 use crate::inspect::audit::Trace;
 use std::path::Path;
@@ -13,24 +13,6 @@ const SHOWN: usize = 40;
 /// `n` things.
 pub fn counted(n: u64, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
-}
-
-/// Who makes and who uses handles, in a line each.
-pub fn flows(audit: &Audit) -> (String, String) {
-    let join = |list: Vec<String>| list.join(" · ");
-    let names = |keys: Vec<&u32>| {
-        keys.into_iter().map(|n| audit.name_of(*n)).collect::<Vec<_>>().join(", ")
-    };
-    let tools = || audit.tools.iter();
-    let makes = tools()
-        .filter(|t| !t.makes.is_empty() && !t.reads && !t.repeats)
-        .map(|t| format!("{} → {}", t.name, names(t.makes.keys().collect())))
-        .collect();
-    let uses = tools()
-        .filter(|t| !t.uses.is_empty())
-        .map(|t| format!("{} ← {}", t.name, names(t.uses.keys().collect())))
-        .collect();
-    (join(makes), join(uses))
 }
 
 fn head(p: &mut Plain, trace: &Trace) {
@@ -55,7 +37,7 @@ pub fn print(a: &Audited) {
         None => "none: handles are inferred from their names; --infer proposes contracts".into(),
     };
     p.field("contracts", Role::Text, &contracts);
-    let (makes, uses) = flows(audit);
+    let (makes, uses) = audit.flows();
     for (name, value) in [("makes state", makes), ("uses it", uses)] {
         if !value.is_empty() {
             p.field(name, Role::Text, &value);

@@ -104,6 +104,7 @@ pub async fn act(hands: Hands, effect: Effect) {
         Effect::LoadWindow(_)
         | Effect::LoadDetail { .. }
         | Effect::Timeline(_)
+        | Effect::Audit
         | Effect::Answer { .. }
         | Effect::Verify { .. }
         | Effect::Quit => {}
