@@ -150,7 +150,7 @@ fn size(kind: &Kind) -> usize {
         | Kind::Received { raw, .. }
         | Kind::Noise { raw, .. }
         | Kind::Stderr { raw }
-        | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. } => raw.len(),
+        | Kind::Http { what: Http::Body { raw, .. } | Http::Partial { raw }, .. } => raw.len(),
         _ => 0,
     };
     text + 128
