@@ -325,6 +325,10 @@ impl Driver {
                 if self.handshake.is_some() || (live && self.journal.read(|s| s.is_ready())) {
                     return;
                 }
+                if !self.endpoint.is_http() && self.conn.as_ref().is_some_and(|c| !c.is_over()) {
+                    let why = "asked to start it anew".to_owned();
+                    self.log(Kind::Note(Note::Ending { why }));
+                }
                 self.end_conn(super::recover::GRACE_IDLE).await;
                 self.connect("asked to");
             }
