@@ -95,6 +95,8 @@ class Screen:
         self.out, t, cpu = b"", time.perf_counter(), self.cpu()
         os.write(self.fd, key)
         while not re.search(pattern, self.out):
+            if time.perf_counter() - t > 30:
+                raise SystemExit(f"never seen: {pattern} after {key} in {self.out[-2000:]!r}")
             self.read(1)
         return time.perf_counter() - t, self.cpu() - cpu
 
