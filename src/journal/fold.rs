@@ -11,7 +11,7 @@ use super::live::Live;
 use super::strange::Block;
 use super::text::Text;
 use super::tools::{Tool, ToolList};
-use super::{ends, settle, strange};
+use super::{ends, refusal, settle, strange};
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::frame::Frame;
@@ -21,6 +21,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// How many lines worth telling are kept.
 const NOTES: usize = 200;
+/// Characters kept of each.
+const NOTE_CHARS: usize = 2_000;
 
 /// What a server does that is not MCP and keeps its answers from being understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub struct Session {
     /// The last event that said so, and the one that asked for the first page of `tools`.
     pub(super) tools_changed: u64,
     pub(super) tools_asked: u64,
+    /// A list that is being read again, as far as it has come, and the event that asked for it.
+    pub(super) staged: Option<(ToolList, u64)>,
     /// The server's name and version.
     pub server: Option<ServerInfo>,
     /// The raw capabilities that it declared, as sent.
@@ -86,6 +90,8 @@ pub struct Session {
     /// The newest sequence number folded in.
     pub seq: u64,
     last_note: (String, u64),
+    /// Bytes of the results that calls keep.
+    pub(super) results_bytes: usize,
     pub(super) block: Option<Block>,
     pub(super) exchanges: HashMap<u64, Exchange>,
     pub(super) waiting: HashMap<(u32, Id), Asked>,
@@ -227,6 +233,11 @@ impl Session {
                 }
             }
             Note::LeftOpen { call, why } => settle::left_open(self, at, *call, why),
+            Note::Remark { call, text } => {
+                if let Some(c) = self.calls.get_mut(call) {
+                    c.live.remark = Some(text.clone());
+                }
+            }
             Note::Text(text) => self.note(at, text.clone()),
         }
     }
@@ -236,13 +247,28 @@ impl Session {
         if let Some(g) = self.generation_mut(generation) {
             g.unread_from = full.then_some(from);
         }
+        let newest: HashMap<CallId, u64> =
+            self.rounds.iter().fold(HashMap::new(), |mut all, (seq, call)| {
+                let newest = all.entry(*call).or_default();
+                *newest = (*seq).max(*newest);
+                all
+            });
         for c in self.calls.values_mut().filter(|c| c.generation == generation && c.is_pending()) {
-            c.live.unread = full && c.id >= from;
+            let seq = newest.get(&c.id).copied().unwrap_or(c.id);
+            c.live.unread = full && seq >= from;
+            c.live.queued = full && seq > from;
         }
     }
 
-    /// Tells a line; one that was told just before is counted instead.
+    /// The event that sent the newest round of a call.
+    pub fn newest_frame(&self, call: CallId) -> u64 {
+        let rounds = self.rounds.iter().filter(|(_, of)| **of == call);
+        rounds.map(|(seq, _)| *seq).max().unwrap_or(call)
+    }
+
+    /// Tells a line; one that was told just before is counted instead. What others wrote may be in it: it is bounded.
     pub(super) fn note(&mut self, at: Time, text: String) {
+        let text = refusal::short(&text, NOTE_CHARS);
         if self.last_note.0 == text
             && let Some(last) = self.notes.back_mut()
         {
@@ -285,6 +311,7 @@ impl Session {
         self.tools = ToolList::default();
         self.tools_generation = 0;
         self.tools_stale = false;
+        self.staged = None;
         self.capabilities = None;
         self.block = None;
         // What an earlier life still says of its tools or its name is of no use now.
@@ -303,6 +330,8 @@ impl Session {
         let asked = match (method.as_str(), of) {
             ("tools/call", Some(of)) => {
                 self.rounds.insert(event.seq, of);
+                let full =
+                    self.generation_n(event.generation).is_some_and(|g| g.unread_from.is_some());
                 if let Some(c) = self.calls.get_mut(&of) {
                     c.rounds += 1;
                     c.rpc_id = id.clone();
@@ -312,6 +341,8 @@ impl Session {
                     c.live = Live {
                         limit_s: c.live.limit_s,
                         limit_extends: c.live.limit_extends,
+                        unread: full,
+                        queued: full,
                         ..Live::default()
                     };
                 }
@@ -320,11 +351,15 @@ impl Session {
             }
             ("tools/call", None) => {
                 let mut new = new_call(event, &id, params, exchange);
+                // A modern request says so itself; where nobody has said anything, both forms are understood.
+                new.legacy = !is_modern(params)
+                    && self.protocol.as_deref().is_some_and(|p| p != super::answers::MODERN);
                 let listed = self.tools_generation == event.generation
                     && self.tools.complete
                     && !self.tools_stale;
                 let g = self.generation_n(event.generation);
                 new.live.unread = g.is_some_and(|g| g.unread_from.is_some());
+                new.live.queued = new.live.unread;
                 new.reads_only = listed && self.tools.find(&new.tool).is_some_and(Tool::only_reads);
                 self.calls.insert(event.seq, new);
                 call = Some(event.seq);
@@ -357,10 +392,15 @@ impl Session {
             entry.call = call;
             entry.rpc_id = Some(id);
             entry.with_session = with_session;
-            entry.modern = raw::get(params.unwrap_or(""), "_meta")
-                .is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion"));
+            entry.modern = is_modern(params);
         }
     }
+}
+
+/// A request of 2026-07-28 names its revision.
+fn is_modern(params: Option<&str>) -> bool {
+    raw::get(params.unwrap_or(""), "_meta")
+        .is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion"))
 }
 
 fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>) -> Call {
@@ -378,6 +418,7 @@ fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>)
         sent_at: event.at,
         sent: 1,
         rounds: 1,
+        legacy: false,
         exchange,
         accepted: false,
         settled: None,
