@@ -153,6 +153,26 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_said_of_one_server_beats_the_one_for_all_and_a_flag_beats_both() {
+        let args = EndpointArgs::default();
+        assert_eq!(args.call_limit(None), 60.0);
+        let mut config = Config::default();
+        config.server.call_seconds = 2.0;
+        args.configure(&config);
+        assert_eq!(args.call_limit(None), 2.0);
+        let named = Named {
+            endpoint: Endpoint::Http { url: "http://x/".into(), headers: vec![] },
+            call_limit_s: Some(20.0),
+            era: None,
+            file: "f".into(),
+            shown: "x".into(),
+            warnings: vec![],
+        };
+        args.named.set(named).unwrap();
+        assert_eq!((args.call_limit(None), args.call_limit(Some(1.0))), (20.0, 1.0));
+    }
+
+    #[test]
     fn headers_are_checked_before_anything_is_sent() {
         assert_eq!(header("X-A:b:c").unwrap(), ("X-A".into(), "b:c".into()));
         assert_eq!(header("Empty:").unwrap(), ("Empty".into(), String::new()));

@@ -101,7 +101,13 @@ impl Driver {
     /// whatever else is open on it: the server is asked whether it is still there (`ping`; 2026-07-28 has none, so
     /// `server/discover`). Nothing is sent for anybody meanwhile.
     pub fn look(&mut self, why: String) {
-        let Some(conn) = self.conn.clone().filter(|_| !self.recovery.looking) else { return };
+        let given_up = |s: &crate::journal::Session| {
+            s.link.as_ref().is_some_and(|l| l.state == LinkState::Closed)
+        };
+        if self.recovery.looking || self.journal.read(given_up) {
+            return;
+        }
+        let Some(conn) = self.conn.clone() else { return };
         self.recovery.looking = true;
         self.state(
             LinkState::Connecting,

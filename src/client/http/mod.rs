@@ -262,3 +262,27 @@ pub(super) fn status_words(
     let to = to.map(|l| format!(", it points to {l}: not followed")).unwrap_or_default();
     format!("HTTP {status}{auth}{to}{}{said}", if said.is_empty() { "" } else { ": " })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configured_header_is_never_sent_beside_one_of_the_protocol_s() {
+        let given =
+            [("Accept", "text/plain"), ("mcp-session-id", "evil"), ("X-Two", "1"), ("X-Two", "2")];
+        let given = given.map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let target = Target::new("http://127.0.0.1:1/mcp", &given).unwrap();
+        target.set_session(Some("ours".into()));
+        let ours = [("accept".to_owned(), "application/json".to_owned())];
+        let request = target.request(Method::POST, &target.url(), &ours).build().unwrap();
+        let all = |name: &str| {
+            request.headers().get_all(name).iter().map(|v| v.to_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (all("accept"), all("mcp-session-id")),
+            (vec!["application/json"], vec!["ours"])
+        );
+        assert_eq!(all("x-two"), ["1", "2"]);
+    }
+}
