@@ -100,7 +100,7 @@ pub async fn run(setup: Setup) -> Result<Exit> {
     let client = inspector.client.clone();
     let start = Start {
         ledger: inspector.ledger.is_some(),
-        endpoint: client.as_ref().map(|c| reach(c)),
+        endpoint: client.as_ref().map(reach),
         demo,
         read_only: inspector.read_only,
         recording: inspector.recording.as_ref().map(|r| r.path().display().to_string()),
