@@ -5,6 +5,6 @@ cd "$(dirname "$0")/.."
 redial=target/release/redial
 [ -x "$redial" ] || cargo build --release --locked
 for at in before-claim during-work before-commit after-commit random; do
-  printf '%-14s ' "$at"
+  printf '$ redial killtest --trials %s --at %s\n  ' "${1:-100}" "$at"
   "$redial" killtest --trials "${1:-100}" --at "$at" | tail -n 1
 done

@@ -1,4 +1,6 @@
-//! Frames a second through the stdio reader and the SSE reader, against a bare copy of lines.
+//! Frames a second through the stdio reader and the SSE reader, against a bare copy of lines:
+//! `cargo bench --bench readers`. Prints what it reads.
+#![allow(clippy::print_stdout)]
 
 use redial::wire::frame::Frame;
 use redial::wire::lines::Lines;
@@ -9,6 +11,13 @@ const FRAMES: u64 = 20_000;
 const CHUNK: usize = 64 << 10;
 
 fn main() {
+    println!(
+        "{FRAMES} answers of {} bytes, {:.1} MB as lines and {:.1} MB as events, in pieces of {} KiB",
+        frame(0).len(),
+        lines().len() as f64 / 1e6,
+        events().len() as f64 / 1e6,
+        CHUNK >> 10
+    );
     divan::main();
 }
 

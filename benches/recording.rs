@@ -6,7 +6,9 @@
 use redial::journal::Kind;
 use redial::journal::event::Purpose;
 use redial::record::entry::{self, Entry, Header, What};
+use redial::recording::Recording;
 use redial::recording::index::Index;
+use redial::recording::timeline::{Judged, Places, Source};
 use redial::time::Time;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::net::TcpStream;
@@ -221,6 +223,75 @@ fn peak_mb() -> f64 {
     kb.unwrap_or(f64::NAN) / 1024.0
 }
 
+/// Runs a command to its end: seconds, and its own peak memory in MB (Linux).
+fn measured(args: &[&str]) -> (f64, f64) {
+    let began = Instant::now();
+    let mut child = Command::new(PROGRAM)
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .env("XDG_CONFIG_HOME", "/nonexistent")
+        .spawn()
+        .unwrap();
+    let mut peak = 0.0f64;
+    while child.try_wait().unwrap().is_none() {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let kb = status
+            .lines()
+            .find_map(|l| l.strip_prefix("VmHWM:"))
+            .and_then(|v| v.split_whitespace().next()?.parse::<f64>().ok());
+        peak = peak.max(kb.unwrap_or(0.0) / 1024.0);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (began.elapsed().as_secs_f64(), peak)
+}
+
+/// The whole file through the commands and the screen's reader.
+fn faces(text: &str, index: Index) {
+    for args in [
+        &["show", text, "--json"][..],
+        &["show", text, "--limit", "100"],
+        &["show", text, "--calls", "outcome:unknown"],
+    ] {
+        let (took, peak) = measured(args);
+        println!("{}: {took:.2} s, peak {peak:.0} MB (limit 150)", args.join(" "));
+    }
+    let began = Instant::now();
+    let mut recording = Recording::begin(Path::new(text)).unwrap();
+    while recording.advance().unwrap() {}
+    println!(
+        "folded with outcomes (in the background of the screen): {:.2} s",
+        began.elapsed().as_secs_f64()
+    );
+    let source = Source::File(Box::new(index));
+    for filter in ["tool:create_ticket kind:result", "req:r-999998"] {
+        let mut places = Places::new(redial::filter::parse(filter).unwrap());
+        let began = Instant::now();
+        while places.look(&source, &recording, &Judged::new(), Time::now(), 10_000) {}
+        println!(
+            "filter {filter}: {} of 1,000,000 in {:.2} s",
+            places.len(&source),
+            began.elapsed().as_secs_f64()
+        );
+    }
+    let mut jumps = Vec::new();
+    for n in 0..200usize {
+        let at = (n * 7_919_177) % 999_900;
+        let began = Instant::now();
+        for i in at..at + 120 {
+            assert_eq!(source.row(i, &recording, Time::now()).unwrap().outcome, Some("ok"));
+        }
+        jumps.push(began.elapsed());
+    }
+    println!(
+        "jump of the time line, 120 rows with outcomes: {:.2} ms at the median, {:.2} at worst (limit 16)",
+        median(jumps.clone()) / 1e3,
+        jumps.iter().max().map_or(0.0, Duration::as_secs_f64) * 1e3
+    );
+    println!("peak of this process with index, fold and rows: {:.0} MB (limit 150)", peak_mb());
+}
+
 fn timed(program: &str, args: &[&str]) -> String {
     let began = Instant::now();
     match Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status() {
@@ -266,4 +337,5 @@ fn index(dir: &Path) {
         peak_mb(),
         timed("jq", &["-c", "select(.seq == 0)", text])
     );
+    faces(text, index);
 }

@@ -30,6 +30,7 @@ run() { # NAME COMMAND…: wall seconds and peak kB
   python3 - "$@" <<'PY'
 import os, subprocess, sys, time
 name, *command = sys.argv[1:]
+print("$", *command)
 begin = time.monotonic()
 process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=open("benches/invariants.sql"))
 out = process.stdout.read().decode().strip()

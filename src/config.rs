@@ -2,14 +2,19 @@
 //! environment over both. (Flags are the command line's affair, and beat all of it.) A key that isn't known is refused
 //! with the nearest right one: a setting that silently does nothing is worse than none.
 
+mod read;
+
 use crate::error::{Error, Result};
 use crate::judge::gate::{HintOverride, ProjectHints};
-use crate::tui::keymap::{Keymap, Remaps};
+use crate::tui::keymap::Remaps;
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+
+pub use read::nearest;
+use read::{check, merge, parse, read, roots_beside, typed};
 
 /// All keys with their defaults, as shipped. A test proves that it equals [`Config::default`].
 pub const SAMPLE: &str = include_str!("../redial.sample.toml");
@@ -268,140 +273,6 @@ impl Config {
     }
 }
 
-/// Reads one file's text; whatever is wrong with it is said with its name.
-fn parse(name: &str, text: &str) -> Result<Table> {
-    let table: Table = text.parse().map_err(|e: toml::de::Error| {
-        Error::usage(format!("{name}: {}{}", line(text, &e), e.message()))
-    })?;
-    check(name, &table)?;
-    Ok(table)
-}
-
-/// What is relative in a file means the file's folder, wherever redial was called.
-fn roots_beside(file: &Path, table: &mut Table) {
-    let roots = table.get_mut("server").and_then(|s| s.get_mut("roots"));
-    for root in roots.and_then(Value::as_array_mut).into_iter().flatten() {
-        if let (Value::String(text), Some(folder)) = (&mut *root, file.parent())
-            && !text.starts_with("file://")
-        {
-            *root = Value::String(folder.join(text).display().to_string());
-        }
-    }
-}
-
-fn line(text: &str, e: &toml::de::Error) -> String {
-    let at = e.span().and_then(|s| text.get(..s.start));
-    at.map(|before| format!("line {}: ", before.matches('\n').count() + 1)).unwrap_or_default()
-}
-
-/// Every key is known and every value is of its kind.
-fn check(name: &str, table: &Table) -> Result<()> {
-    let wrong = |what: String| Error::usage(format!("{name}: {what}"));
-    let sample: Table = SAMPLE.parse().map_err(|_| wrong("the shipped sample is broken".into()))?;
-    for (key, value) in table {
-        known(name, "", key, &sample)?;
-        let (Some(inner), Some(Value::Table(defaults))) = (value.as_table(), sample.get(key))
-        else {
-            continue;
-        };
-        // What tools and places are called is open here; the keymap knows places and actions.
-        if key == "keys" || key == "hints" {
-            continue;
-        }
-        for k in inner.keys() {
-            known(name, &format!("{key}."), k, defaults)?;
-        }
-    }
-    if let Some(hints) = table.get("hints").and_then(Value::as_table) {
-        let parts = ["read_only", "idempotent", "destructive"];
-        for (tool, own) in hints.iter().filter_map(|(t, v)| Some((t, v.as_table()?))) {
-            if let Some(k) = own.keys().find(|k| !parts.contains(&k.as_str())) {
-                return Err(refused(name, &format!("hints.{tool}.{k}"), k, parts.into_iter()));
-            }
-        }
-    }
-    let config = Config::deserialize(table.clone()).map_err(|e| wrong(e.message().to_owned()))?;
-    if !["auto", "one", "many"].contains(&config.ledger.owners.as_str()) {
-        return Err(wrong(format!(
-            "ledger.owners is {:?}, not auto, one or many",
-            config.ledger.owners
-        )));
-    }
-    let seconds = [
-        ("ledger.stale_seconds", config.ledger.stale_seconds),
-        ("server.call_seconds", config.server.call_seconds),
-        ("server.start_seconds", config.server.start_seconds),
-    ];
-    if let Some((key, n)) = seconds.into_iter().find(|(_, n)| !n.is_finite() || *n < 0.0) {
-        return Err(wrong(format!("{key} is {n}, not a number of seconds, 0 or more")));
-    }
-    Keymap::with(&config.keys).map_err(|e| Error { what: format!("{name}: {}", e.what), ..e })?;
-    Ok(())
-}
-
-fn known(file: &str, above: &str, key: &str, defaults: &Table) -> Result<()> {
-    if defaults.contains_key(key) {
-        return Ok(());
-    }
-    Err(refused(file, &format!("{above}{key}"), key, defaults.keys().map(String::as_str)))
-}
-
-fn refused<'a>(file: &str, full: &str, key: &str, names: impl Iterator<Item = &'a str>) -> Error {
-    let names: Vec<&str> = names.collect();
-    let mean = nearest(key, names.iter().copied());
-    let mean = mean.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-    Error::usage(format!("{file}: there is no key {full}{mean}"))
-        .hint(format!("there are: {}", names.join(", ")))
-}
-
-/// A variable's value as what its key holds in the sample.
-fn typed(name: &str, keys: &[&str], value: &str) -> Result<Value> {
-    let sample: Table = SAMPLE.parse().unwrap_or_default();
-    let at = keys.iter().try_fold(Value::Table(sample), |v, k| v.get(*k).cloned());
-    let bad = |kind: &str| Error::usage(format!("{name} is {value:?}, not {kind}"));
-    Ok(match at {
-        Some(Value::Boolean(_)) => Value::Boolean(match value {
-            "1" | "true" | "yes" | "on" => true,
-            "0" | "false" | "no" | "off" => false,
-            _ => return Err(bad("true or false")),
-        }),
-        Some(Value::Float(_)) => Value::Float(value.parse().map_err(|_| bad("a number"))?),
-        _ => Value::String(value.to_owned()),
-    })
-}
-
-fn merge(under: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (under.get_mut(&key), value) {
-            (Some(Value::Table(a)), Value::Table(b)) => merge(a, b),
-            // A project can't bring to light what its user hides.
-            (Some(Value::Array(a)), Value::Array(mut b)) if key.starts_with("redact_") => {
-                a.append(&mut b)
-            }
-            (_, value) => drop(under.insert(key, value)),
-        }
-    }
-}
-
-fn read(path: &Path) -> Result<Option<String>> {
-    let wrong = |why: &str| Error::usage(format!("{}: {why}", path.display()));
-    match path.metadata() {
-        // A folder of somebody else's (another user's HOME) holds no configuration of ours.
-        Err(e)
-            if matches!(
-                e.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(e) => return Err(wrong(&e.to_string())),
-        Ok(m) if m.len() > LONGEST => return Err(wrong("too large for a configuration")),
-        Ok(_) => {}
-    }
-    std::fs::read_to_string(path).map(Some).map_err(|e| wrong(&e.to_string()))
-}
-
 /// The user's folder for configuration; `None` for a user without a home.
 pub fn folder() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.config_dir().join("redial"))
@@ -426,106 +297,5 @@ pub fn project(here: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The name that was probably meant: within a few slips, or one that begins as `word` does.
-pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let slips = |n: &&str| strsim::damerau_levenshtein(n, word);
-    let name = names.min_by_key(slips)?;
-    (slips(&name) <= (word.chars().count() / 3).max(2)).then_some(name)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn none(_: &str) -> Option<String> {
-        None
-    }
-
-    #[test]
-    fn the_shipped_sample_equals_the_defaults() {
-        let table = parse("sample", SAMPLE).unwrap();
-        assert_eq!(Config::deserialize(table).unwrap(), Config::default());
-        assert_eq!(Config::from(None, None, &none).unwrap(), Config::default());
-        // What it shows commented out is right too, and every variable is named in it.
-        let shown = SAMPLE
-            .replace("# [", "[")
-            .replace("# idempotent", "idempotent")
-            .replace("# find", "find");
-        let shown = shown.replace("\n[hints]", "").replace("\n[keys]", "");
-        let config = Config::deserialize(parse("sample", &shown).unwrap()).unwrap();
-        assert_eq!(config.hints["create_ticket"].idempotent, Some(true));
-        assert_eq!(config.keys["main"]["find"], ["f", "f5"]);
-        assert!(ENVIRONMENT.iter().all(|(name, _)| SAMPLE.contains(name)));
-    }
-
-    #[test]
-    fn the_environment_beats_the_project_beats_the_user() {
-        let folder = tempfile::tempdir().unwrap();
-        let (user, project) =
-            (folder.path().join("config.toml"), folder.path().join("redial.toml"));
-        std::fs::write(
-            &user,
-            "theme = \"light\"\nmouse = false\n[ledger]\nstale_seconds = 30.0\nowners = \"one\"",
-        )
-        .unwrap();
-        std::fs::write(&project, "theme = \"mono\"\n[ledger]\nstale_seconds = 40.0").unwrap();
-        let env = |n: &str| (n == "REDIAL_STALE_SECONDS").then(|| "50".to_owned());
-        let c = Config::from(Some(&user), Some(&project), &env).unwrap();
-        assert_eq!((c.theme.as_str(), c.mouse, c.ledger.stale_seconds), ("mono", false, 50.0));
-        assert_eq!(c.ledger.owners, "one");
-        let gone = folder.path().join("nothing.toml");
-        assert_eq!(Config::from(Some(&gone), None, &none).unwrap(), Config::default());
-        assert_eq!(super::project(folder.path()), Some(project.clone()));
-        let deep = folder.path().join("a/b");
-        std::fs::create_dir_all(&deep).unwrap();
-        assert_eq!(super::project(&deep), Some(project));
-        std::fs::create_dir(folder.path().join("a/.git")).unwrap();
-        assert_eq!(super::project(&deep), None);
-    }
-
-    #[test]
-    fn a_project_can_make_the_gate_stricter_and_not_milder() {
-        let folder = tempfile::tempdir().unwrap();
-        let (user, project) =
-            (folder.path().join("config.toml"), folder.path().join("redial.toml"));
-        std::fs::write(&user, "[hints.a]\nidempotent = true\n[hints.b]\nidempotent = true")
-            .unwrap();
-        let hints = "[hints.a]\nidempotent = false\n[hints.b]\nidempotent = true\n[hints.c]\nread_only = true";
-        std::fs::write(&project, hints).unwrap();
-        let all = Config::from(Some(&user), Some(&project), &none).unwrap().hint_overrides();
-        assert!(all["a"].project.not_idempotent && !all["a"].project.ignored);
-        assert!(!all["b"].project.ignored && all["b"].idempotent == Some(true));
-        assert!(all["c"].project.ignored && all["c"].read_only.is_none());
-        std::fs::write(&user, "read_only = true").unwrap();
-        std::fs::write(&project, "read_only = false").unwrap();
-        assert!(Config::from(Some(&user), Some(&project), &none).unwrap().read_only);
-    }
-
-    #[test]
-    fn what_is_not_known_is_refused_with_the_nearest_right_one() {
-        for (text, says) in [
-            ("them = \"dark\"", "there is no key them; did you mean theme?"),
-            (
-                "[ledger]\nstale_second = 3",
-                "no key ledger.stale_second; did you mean stale_seconds?",
-            ),
-            ("[hints.x]\nidempotnt = true", "no key hints.x.idempotnt; did you mean idempotent?"),
-            (
-                "[keys.main]\nquti = [\"x\"]",
-                "keys.main.quti: there is no such action; did you mean quit?",
-            ),
-            ("[keys.main]\nfind = [\"r\"]", "would mean two things"),
-            ("mouse = 3", "invalid type"),
-            ("theme = \"dark\"\nmouse = tru", "line 2"),
-            ("[ledger]\nowners = \"few\"", "not auto, one or many"),
-            ("[server]\ncall_seconds = -1.0", "not a number of seconds"),
-            ("zzzzzzzz = 1", "there is no key zzzzzzzz"),
-        ] {
-            let e = parse("redial.toml", text).unwrap_err();
-            assert!(e.what.starts_with("redial.toml: ") && e.what.contains(says), "{}", e.what);
-        }
-        let env = |n: &str| (n == "REDIAL_MOUSE").then(|| "maybe".to_owned());
-        let e = Config::from(None, None, &env).unwrap_err();
-        assert!(e.what.contains("REDIAL_MOUSE"), "{}", e.what);
-    }
-}
+mod tests;

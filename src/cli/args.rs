@@ -11,6 +11,7 @@ mod servers;
 use super::recorded::{MockArgs, RecordArgs, ReplayArgs, ShowArgs};
 pub use calls::{BatchArgs, CallArgs, ReissueArgs};
 use clap::{Parser, Subcommand};
+pub(in crate::cli) use common::seconds;
 pub use common::{Calling, EndpointArgs, EraArg, LedgerArgs, OneCall, OwnersArg, ReadOnly};
 pub use looks::{AttachArgs, FindArgs, RowsArgs, ToolsArgs, VerifyArgs};
 pub use proofs::{KilltestArgs, LabArgs, LabCommand, TeachArgs};
@@ -68,6 +69,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Serve a recording, so that a client can be tested against it
     Mock(MockArgs),
+    /// Check a trace's state handles: made, used, lost, rebound; what hides in the session
+    Audit(super::audit::args::AuditArgs),
 }
 
 #[cfg(test)]

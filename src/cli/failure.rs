@@ -41,6 +41,7 @@ impl Asked {
             Some(Command::Record(_)) => ("record", false, About::Other),
             Some(Command::Mock(_)) => ("mock", false, About::Other),
             Some(Command::Show(a)) => ("show", a.json, About::Other),
+            Some(Command::Audit(a)) => ("audit", a.json, About::Other),
             Some(Command::Replay(a)) => ("replay", a.json, About::Other),
             Some(Command::Rows(a)) => ("rows", a.json, About::Rows),
             Some(Command::Find(a)) => ("find", a.json, About::Find { id: a.request_id.clone() }),

@@ -89,12 +89,19 @@ pub async fn run(a: KilltestArgs) -> Done {
     Ok(exit)
 }
 
-/// SIGTERM or SIGINT.
+/// SIGTERM, SIGINT, SIGQUIT, or SIGHUP (the terminal was closed).
 pub async fn stopped() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (term, int) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    let (Ok(mut term), Ok(mut int)) = (term, int) else { return std::future::pending().await };
-    tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::quit(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut term), Ok(mut int), Ok(mut quit), Ok(mut hup)] = kinds.map(signal) else {
+        return std::future::pending().await;
+    };
+    tokio::select! { _ = term.recv() => {}, _ = int.recv() => {}, _ = quit.recv() => {}, _ = hup.recv() => {} }
 }
 
 fn plan(a: &KilltestArgs) -> Result<Plan, Error> {
@@ -274,7 +281,7 @@ fn plain(report: &Report) {
     p.line(
         Role::Dim,
         &format!(
-            "{} trials of {} in {:.1} s, {:.1} a second",
+            "{} trials of {} (policy by-hand: looked up, repeated once) in {:.1} s, {:.1} a second",
             report.trials.len(),
             report.tool,
             report.took_s,

@@ -140,6 +140,10 @@ async fn run_all(chosen: Vec<&'static Scenario>, era: EraArg) -> Result<Vec<Run>
 }
 
 fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Error> {
+    if runs.is_empty() {
+        return Err(Error::usage("that protocol era has no such situation: nothing was run")
+            .hint("leave --era out to play each scenario where it makes sense"));
+    }
     let all = runs.iter().all(Run::as_expected);
     let mut kept = Vec::new();
     for run in &runs {

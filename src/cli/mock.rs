@@ -3,19 +3,20 @@
 
 use super::plain::complain;
 use super::recorded::MockArgs;
-use super::report::Done;
 use crate::error::{Error, Exit, Result};
 use crate::recording::Recording;
 use crate::replay::mock::{Mock, Step};
-use crate::replay::script;
+use crate::replay::script::{self, Died, Told};
 use crate::serve::headers::check_peer;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::any};
+use rustix::process::{Signal, getpid, kill_process};
 use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
@@ -24,23 +25,106 @@ const LIMIT: usize = 64 << 20;
 /// How long answers that are due may still take once stdin has ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-pub async fn run(a: MockArgs) -> Done {
+/// Runs the mock; the exit status of this process, which is the recorded server's where its end is re-enacted.
+pub async fn run(a: &MockArgs) -> std::result::Result<u8, Error> {
     let mut r = Recording::with_entries(&a.file)?;
-    let mock = Arc::new(Mock::new(script::read(&r.take_entries())));
+    let over = a.deaths.as_deref().map(lives_over).transpose()?.unwrap_or(0);
+    let mock = Mock::after(script::read(&r.take_entries()), over);
     if mock.is_empty() {
-        return Err(
-            Error::ledger(format!("{} holds no requests to answer", r.path().display())).into()
-        );
+        return Err(Error::ledger(format!("{} holds no requests to answer", r.path().display())));
     }
-    complain(&format!("mock of {}: {} requests", r.path().display(), mock.len()));
-    match &a.listen {
-        None => stdio(&mock, a.timing).await?,
-        Some(address) => http(mock, address, a.timing).await?,
+    let life = if a.deaths.is_some() { format!(", life {}", over + 1) } else { String::new() };
+    complain(&format!("mock of {}: {} requests{life}", r.path().display(), mock.len()));
+    let (ends, ended) = mpsc::channel(1);
+    let play = Arc::new(Play { mock, timing: a.timing, deaths: a.deaths.clone(), over, ends });
+    let served = async {
+        match &a.listen {
+            None => stdio(&play).await,
+            Some(address) => http(play.clone(), address).await,
+        }
+    };
+    tokio::select! {
+        served = served => served.map(|()| Exit::Good as u8),
+        status = end(ended) => Ok(status),
     }
-    Ok(Exit::Good)
 }
 
-async fn stdio(mock: &Mock, timing: bool) -> Result<()> {
+/// How many lives the file says are over; none when it isn't there.
+fn lives_over(file: &Path) -> Result<usize> {
+    match std::fs::read_to_string(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(Error::usage(format!("--deaths {} can't be read: {e}", file.display()))),
+        Ok(text) => text.trim().parse().map_err(|_| {
+            Error::usage(format!("--deaths {} holds no number of lives", file.display())).hint(
+                "it is a file of this command's own, which counts how often the mock has died",
+            )
+        }),
+    }
+}
+
+/// Ends as the recorded server did.
+async fn end(mut ended: mpsc::Receiver<Died>) -> u8 {
+    let Some(died) = ended.recv().await else { return std::future::pending().await };
+    if let Some(signal) = died.signal.and_then(Signal::from_named_raw) {
+        kill_process(getpid(), signal).ok();
+        // Blocked or ignored by whoever started this: the status says it then.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let signal = died.signal.map(|s| 128 + s);
+    signal.or(died.code).and_then(|c| u8::try_from(c & 0xff).ok()).unwrap_or(1)
+}
+
+/// What is played, and how.
+struct Play {
+    mock: Mock,
+    timing: bool,
+    deaths: Option<PathBuf>,
+    /// Lives of the recorded server that are over.
+    over: usize,
+    ends: mpsc::Sender<Died>,
+}
+
+impl Play {
+    /// Waits for the moment at which something was said then.
+    async fn at(&self, began: Instant, after: Duration) {
+        if self.timing {
+            tokio::time::sleep_until((began + after).into()).await;
+        }
+    }
+
+    /// Says what was told around an answer, before it or after it; `say` takes notifications, stderr goes there.
+    async fn around(
+        &self,
+        told: &[Told],
+        before: bool,
+        began: Instant,
+        say: &mut impl FnMut(&str),
+    ) {
+        for t in told.iter().filter(|t| t.before == before) {
+            if t.stderr && self.deaths.is_none() {
+                continue;
+            }
+            self.at(began, Duration::from_micros(t.after_us)).await;
+            if t.stderr {
+                complain(&t.text);
+            } else {
+                say(&t.text);
+            }
+        }
+    }
+
+    /// The server died before it answered: so does this one, where that is wanted.
+    async fn die(&self, died: Died, began: Instant) {
+        let Some(file) = &self.deaths else { return };
+        self.at(began, Duration::from_micros(died.after_us)).await;
+        if let Err(e) = std::fs::write(file, format!("{}\n", self.over + 1)) {
+            complain(&format!("--deaths {} can't be written: {e}", file.display()));
+        }
+        self.ends.send(died).await.ok();
+    }
+}
+
+async fn stdio(play: &Arc<Play>) -> Result<()> {
     let (lines, mut inbox) = mpsc::channel::<Vec<u8>>(64);
     let reader = std::thread::Builder::new().name("stdin".into()).spawn(move || {
         let mut stdin = std::io::stdin().lock();
@@ -65,54 +149,60 @@ async fn stdio(mock: &Mock, timing: bool) -> Result<()> {
         if text.trim().is_empty() {
             continue;
         }
-        match mock.step(text.trim()) {
-            Step::Nothing => {}
-            Step::Silence(words) => complain(&words),
-            Step::Miss { json, words } => {
-                complain(&words);
-                say(&json);
-            }
-            Step::Answer { json, after } if timing => {
-                work.spawn(async move {
-                    tokio::time::sleep(after).await;
+        let step = play.mock.step(text.trim());
+        let (play, timing) = (play.clone(), play.timing);
+        let one = async move {
+            let began = Instant::now();
+            match step {
+                Step::Nothing => {}
+                Step::Silence { words, around, died } => {
+                    complain(&words);
+                    play.around(&around, true, began, &mut say).await;
+                    if let Some(died) = died {
+                        play.die(died, began).await;
+                    }
+                }
+                Step::Miss { json, words } => {
+                    complain(&words);
                     say(&json);
-                });
+                }
+                Step::Answer { json, after, around } => {
+                    play.around(&around, true, began, &mut say).await;
+                    play.at(began, after).await;
+                    say(&json);
+                    play.around(&around, false, began, &mut say).await;
+                }
             }
-            Step::Answer { json, .. } => say(&json),
-        }
+        };
+        // In their order; with the recorded timing each on its own, as the server had them.
+        if timing { drop(work.spawn(one)) } else { one.await }
     }
     work.close();
     tokio::time::timeout(GRACE, work.wait()).await.ok();
     Ok(())
 }
 
-/// One answer on stdout, whole. A client that reads no more is gone; stdin will tell.
+/// One line on stdout, whole. A client that reads no more is gone; stdin will tell.
 fn say(json: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{json}").and_then(|()| out.flush()).ok();
 }
 
-struct App {
-    mock: Arc<Mock>,
-    timing: bool,
-}
-
-async fn http(mock: Arc<Mock>, address: &str, timing: bool) -> Result<()> {
+async fn http(play: Arc<Play>, address: &str) -> Result<()> {
     let address = crate::serve::loopback(address)?;
     let failed =
         |e: std::io::Error| Error::endpoint(format!("{address} can't be listened on: {e}"));
     let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
     let here = listener.local_addr().map_err(failed)?;
     crate::serve::log(&format!("listening on http://{here}/mcp"));
-    let router =
-        Router::new().route("/mcp", any(handle)).with_state(Arc::new(App { mock, timing }));
+    let router = Router::new().route("/mcp", any(handle)).with_state(play);
     tokio::select! {
         served = std::future::IntoFuture::into_future(axum::serve(listener, router)) => served.map_err(failed),
         ended = crate::serve::signalled() => ended,
     }
 }
 
-async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
+async fn handle(State(play): State<Arc<Play>>, request: Request) -> Response {
     if let Err(why) = check_peer(request.uri(), request.headers()) {
         return (StatusCode::FORBIDDEN, why).into_response();
     }
@@ -124,23 +214,36 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
     let Ok(body) = axum::body::to_bytes(request.into_body(), LIMIT).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    let json = |json: String| ([(header::CONTENT_TYPE, "application/json")], json).into_response();
-    match app.mock.step(&String::from_utf8_lossy(&body)) {
+    let began = Instant::now();
+    match play.mock.step(&String::from_utf8_lossy(&body)) {
         Step::Nothing => StatusCode::ACCEPTED.into_response(),
-        Step::Silence(words) => {
+        Step::Silence { words, around, died } => {
             complain(&words);
+            play.around(&around, true, began, &mut |_: &str| {}).await;
+            if let Some(died) = died {
+                play.die(died, began).await;
+            }
             // No answer came then: the stream stays open, as the client saw it.
             std::future::pending().await
         }
-        Step::Miss { json: answer, words } => {
+        Step::Miss { json, words } => {
             complain(&words);
-            json(answer)
+            ([(header::CONTENT_TYPE, "application/json")], json).into_response()
         }
-        Step::Answer { json: answer, after } => {
-            if app.timing {
-                tokio::time::sleep(after).await;
+        Step::Answer { json, after, around } => {
+            let mut texts = Vec::new();
+            play.around(&around, true, began, &mut |t: &str| texts.push(t.to_owned())).await;
+            play.at(began, after).await;
+            if texts.is_empty() {
+                return ([(header::CONTENT_TYPE, "application/json")], json).into_response();
             }
-            json(answer)
+            // What came before the answer came on its stream.
+            texts.push(json);
+            let events = texts
+                .iter()
+                .map(|t| format!("event: message\ndata: {}\n\n", t.replace(['\r', '\n'], " ")));
+            ([(header::CONTENT_TYPE, "text/event-stream")], events.collect::<String>())
+                .into_response()
         }
     }
 }

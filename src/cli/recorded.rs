@@ -163,4 +163,8 @@ pub struct MockArgs {
     /// Answer after as long as the recorded server took
     #[arg(long)]
     pub timing: bool,
+    /// Die where the recorded server died, by its exit code or signal, with its stderr; FILE counts the lives that
+    /// are over, so that the next start is the next life
+    #[arg(long, value_name = "FILE")]
+    pub deaths: Option<PathBuf>,
 }

@@ -189,7 +189,7 @@ impl Driver {
     /// Opens the next generation (or goes on with one that never got through) and starts its handshake.
     pub fn connect(&mut self, why: &str) {
         self.recovery.retry_at = None;
-        let name = self.settings.shown.clone().unwrap_or_else(|| self.endpoint.shown());
+        let name = self.settings.name(&self.endpoint);
         let limit_s = self.settings.start_limit_s;
         self.state(LinkState::Connecting, format!("{why}: {name} (start limit {limit_s} s)"));
         let fresh = self.conn.as_ref().is_none_or(|c| c.is_over() || c.protocol().is_some());

@@ -111,6 +111,13 @@ pub struct Settings {
     pub shown: Option<String>,
 }
 
+impl Settings {
+    /// How `endpoint` is named to people. May hold foreign text, and no secret that redial knows of.
+    pub fn name(&self, endpoint: &Endpoint) -> String {
+        self.shown.clone().unwrap_or_else(|| endpoint.shown())
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -123,7 +130,7 @@ impl Default for Settings {
             listen: false,
             progress_extends: false,
             roots: Vec::new(),
-            answerer: Answerer::Decline,
+            answerer: Answerer::Nobody,
             shown: None,
         }
     }
@@ -163,7 +170,7 @@ impl Client {
 
     /// How it is named to people. May hold foreign text, and no secret that redial knows of.
     pub fn name(&self) -> String {
-        self.settings.shown.clone().unwrap_or_else(|| self.endpoint.shown())
+        self.settings.name(&self.endpoint)
     }
 
     /// How it behaves.

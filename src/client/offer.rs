@@ -23,6 +23,8 @@ pub struct Root {
 pub enum Answerer {
     /// Nobody: it is not advertised, and refused with -32601.
     #[default]
+    Nobody,
+    /// Advertised, and declined at once: a server that asks gets an answer, and nothing is agreed to.
     Decline,
     /// The defaults of the schema are accepted; declined when a required value has none.
     AcceptDefaults,
@@ -69,7 +71,7 @@ impl Offer {
     /// are understood, SEP-2663).
     pub fn capabilities(&self, modern: bool) -> String {
         let mut out = Vec::new();
-        if !matches!(self.answerer, Answerer::Decline) {
+        if !matches!(self.answerer, Answerer::Nobody) {
             out.push(r#""elicitation":{"form":{}}"#);
         }
         if !self.roots.is_empty() {
@@ -85,7 +87,7 @@ impl Offer {
     pub fn offers(&self, method: &str) -> bool {
         match method {
             "roots/list" => !self.roots.is_empty(),
-            "elicitation/create" => !matches!(self.answerer, Answerer::Decline),
+            "elicitation/create" => !matches!(self.answerer, Answerer::Nobody),
             _ => false,
         }
     }
@@ -124,7 +126,7 @@ impl Offer {
 
     async fn elicit(&self, params: &str, call: Option<CallId>) -> Result<String, (i64, String)> {
         let choice = match &self.answerer {
-            Answerer::Decline => Choice::Decline,
+            Answerer::Nobody | Answerer::Decline => Choice::Decline,
             Answerer::AcceptDefaults => match defaults(params) {
                 Some(content) => Choice::Accept(content),
                 None => Choice::Decline,

@@ -9,7 +9,7 @@ use super::scan::{GROUPS, LOOSE, PIECE, UNFINISHED};
 use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
-use crate::ledger::{DONE, How, LedgerError, Named, Reader, Row, Survey};
+use crate::ledger::{DONE, How, LedgerError, Loose, Named, Reader, Row, Survey};
 use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
@@ -43,23 +43,6 @@ pub struct Overview {
     pub at: Time,
 }
 
-/// Requests that are known by an effect alone: the newest of each kind by name, and how many effects there are.
-#[derive(Debug, Clone, Default)]
-pub struct Loose {
-    /// Younger than the oldest effect that has a request.
-    pub lost: Named<String>,
-    /// Older: their rows were swept.
-    pub purged: Named<String>,
-}
-
-impl Loose {
-    /// None is without its name.
-    pub fn is_named(&self) -> bool {
-        let whole = |n: &Named<String>| n.total == n.list.len() as u64;
-        whole(&self.lost) && whole(&self.purged)
-    }
-}
-
 /// Makes an overview in one read; `scan` makes that of a large ledger in pieces.
 ///
 /// # Errors
@@ -69,7 +52,6 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
-    let (lost, purged) = r.loose(LOOSE)?;
     let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
@@ -80,7 +62,7 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
         effects: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
         noun: r.effects_noun().to_owned(),
         duplicates: r.duplicate_effects(GROUPS)?.len() as u64,
-        loose: Arc::new(Loose { lost, purged }),
+        loose: Arc::new(r.loose(LOOSE)?),
         how: Some(r.how()),
         at: Time::default(),
     })
@@ -235,7 +217,7 @@ impl Inspector {
             effects_noun: o.noun.clone(),
             suspect_pairs: o.groups.len() as u64,
             duplicates: o.duplicates,
-            effects_without_request: o.loose.lost.total,
+            effects_without_request: o.loose.lost.total + o.loose.nameless,
             requests_purged: o.loose.purged.total,
             as_of: o.at,
             complete: o.how.as_ref().is_none_or(|h| h.unreadable == 0),

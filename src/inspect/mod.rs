@@ -4,6 +4,7 @@
 //! invariants, `tool` a tool by its name, `look` the server's own look-up, `reissue` the repeat behind the gate. Nothing here prints or
 //! draws; nothing here sends anything but a look-up and what a person confirmed.
 
+pub mod audit;
 pub mod light;
 pub mod list;
 pub mod look;

@@ -105,6 +105,9 @@ impl Knows for Recorded {
     fn death(&self, generation: u32) -> Option<String> {
         self.lock().session.death(generation)
     }
+    fn lost(&self, generation: u32) -> Vec<String> {
+        self.lock().session.lost(generation)
+    }
 }
 
 /// How a call ends that waits when nobody writes the recording any more.

@@ -1,10 +1,10 @@
 //! The overview of a ledger, made in pieces: each is a short read of its own, so that windows and details never
 //! wait for a whole pass. A small ledger is one piece, and then one consistent look.
 
-use super::list::{Loose, Overview, overview};
+use super::list::{Overview, overview};
 use super::{Inspector, owner_view};
 use crate::ledger::pass::repeated;
-use crate::ledger::{Ledger, LedgerError, LooseScan, Reader, Stamp, Survey};
+use crate::ledger::{Ledger, LedgerError, Loose, LooseScan, Reader, Stamp, Survey};
 use crate::time::Time;
 use std::collections::HashSet;
 use std::future::Future;
@@ -173,8 +173,7 @@ async fn loose_on<F: Future<Output = ()>>(
             })
             .await?;
     }
-    let (lost, purged) = scan.found();
-    Ok(Loose { lost, purged })
+    Ok(scan.found())
 }
 
 async fn places_on<F: Future<Output = ()>>(

@@ -6,7 +6,9 @@ use super::{Inspector, owner_view};
 use crate::error::Result;
 use crate::judge::State;
 use crate::judge::verify::{Expected, Found, Totals, Verified, verify};
-use crate::ledger::{How, Labels, Ledger, LedgerError, Named, Reader, Row, Survey};
+use crate::ledger::{
+    DONE, How, Labels, Ledger, LedgerError, Loose, Named, Reader, Row, Stamp, Survey,
+};
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,18 +33,16 @@ struct Pass {
     noun: String,
     duplicates: Named<(String, u64)>,
     done_bare: Named<String>,
-    lost: Named<String>,
-    purged: Named<String>,
+    loose: Loose,
     same_hash: Named<Vec<String>>,
     how: How,
 }
 
 fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
-    let mut survey = Survey::keeping(NAMED);
+    let mut survey = Survey::keeping(FIRST);
     while !survey.complete {
         r.survey(&mut survey, PIECE)?;
     }
-    let (lost, purged) = r.loose(NAMED)?;
     Ok(Pass {
         owners: owner_view(&survey),
         by_status: survey.by_status,
@@ -52,8 +52,7 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         noun: r.effects_noun().to_owned(),
         duplicates: r.repeated_effects(NAMED)?,
         done_bare: r.done_bare(NAMED)?,
-        lost,
-        purged,
+        loose: r.loose(NAMED)?,
         same_hash: r.equal_hashes(NAMED)?,
         how: r.how(),
     })
@@ -75,21 +74,23 @@ async fn piece(ledger: &Ledger, survey: &Survey) -> Result<Survey, LedgerError> 
 }
 
 /// The same for a large ledger, question by question: whoever reads a window or a detail waits for one of them at
-/// most. What is written meanwhile is counted as it was or as it is.
+/// most. What is written meanwhile is counted as it was or as it is, and then not all is of one moment.
 async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, LedgerError> {
+    let before = Stamp::of(ledger.path());
     let mut survey = Survey::keeping(NAMED);
     while !survey.complete {
         survey.absorb(piece(ledger, &survey).await?);
     }
-    let (lost, purged) = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
+    let loose = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
     let duplicates = ledger.read_within(LIMIT, |r| r.repeated_effects(NAMED)).await?;
     let done_bare = ledger.read_within(LIMIT, |r| r.done_bare(NAMED)).await?;
     let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
-    let (labels, noun, how) = ledger
+    let (labels, noun, mut how) = ledger
         .read_within(LIMIT, move |r| {
             Ok((labels(r, &wanted)?, r.effects_noun().to_owned(), r.how()))
         })
         .await?;
+    how.whole &= before.same_files(&Stamp::of(ledger.path()));
     Ok(Pass {
         owners: owner_view(&survey),
         by_status: survey.by_status,
@@ -99,8 +100,7 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
         noun,
         duplicates,
         done_bare,
-        lost,
-        purged,
+        loose,
         same_hash,
         how,
     })
@@ -138,12 +138,35 @@ impl Inspector {
             pass_in_turns(ledger, wanted).await?
         };
         let how = found.how.clone();
-        let totals = self.totals(found).await;
+        let totals = self.totals(ledger, found).await?;
         let verified = verify(&totals, expected, strict);
         Ok((totals, verified, how))
     }
 
-    async fn totals(&self, found: Pass) -> Totals {
+    /// Judged states of all rows of a ledger of which not all unfinished ones were kept: one more pass, so that a
+    /// thousand abandoned rows are not called running for want of their owner and their age.
+    async fn states(
+        &self,
+        ledger: &Ledger,
+        judging: &Judging,
+        now: Time,
+    ) -> Result<BTreeMap<State, u64>> {
+        let mut states = BTreeMap::new();
+        let mut scan = Survey::keeping(FIRST);
+        while !scan.complete {
+            let mut found = piece(ledger, &scan).await?;
+            for line in self.lines(&std::mem::take(&mut found.unfinished), judging, now) {
+                *states.entry(line.judged.state).or_default() += 1;
+            }
+            scan.absorb(found);
+        }
+        if let Some(n @ 1..) = scan.by_status.get(DONE) {
+            *states.entry(State::Done).or_default() += n;
+        }
+        Ok(states)
+    }
+
+    async fn totals(&self, ledger: &Ledger, found: Pass) -> Result<Totals> {
         let effects = found.labels.as_ref().map(|l| l.effects);
         let overview = Overview {
             owners: Arc::new(found.owners),
@@ -160,22 +183,31 @@ impl Inspector {
         let now = Time::now();
         let unfinished = self.lines(&judging.overview.unfinished, &judging, now);
         let named = |n: Named<String>| Found { list: n.list, total: n.total };
-        Totals {
-            requests: self.counts(&judging, now).states,
+        let done = judging.overview.by_status.get(DONE).copied().unwrap_or(0);
+        let all_kept = unfinished.len() as u64 == judging.overview.rows - done;
+        let requests = match all_kept {
+            true => self.counts(&judging, now).states,
+            false => self.states(ledger, &judging, now).await?,
+        };
+        Ok(Totals {
+            requests,
             effects,
             duplicate_effects: Found { list: found.duplicates.list, total: found.duplicates.total },
             done_without_effect: named(found.done_bare),
-            effect_without_request: named(found.lost),
-            purged: named(found.purged),
+            effect_without_request: named(found.loose.lost),
+            purged: named(found.loose.purged),
+            nameless_effects: found.loose.nameless,
+            one_moment: judging.overview.how.as_ref().is_none_or(|h| h.whole),
             same_hash: Found { list: found.same_hash.list, total: found.same_hash.total },
             same_label: found.labels.as_ref().map(|l| l.shared.clone()).unwrap_or_default(),
             unfinished: unfinished
                 .into_iter()
                 .filter(|l| l.judged.state != State::Done)
+                .take(NAMED)
                 .map(|l| (l.row.request_id, l.judged.state))
                 .collect(),
             labels: found.labels.map(|l| l.wanted.into_iter().collect()).unwrap_or_default(),
             unread_rows: judging.overview.how.as_ref().map_or(0, |h| h.unreadable),
-        }
+        })
     }
 }

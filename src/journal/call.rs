@@ -2,7 +2,7 @@
 
 use super::live::{Live, Task};
 use super::text::Text;
-use crate::json::raw;
+use crate::json::raw::{self, Object};
 use crate::time::Time;
 use crate::wire::id::Id;
 
@@ -142,7 +142,12 @@ impl Call {
 /// content (the Python SDK 1.x answers `dict`-returning tools as JSON text only). FastMCP 2 wraps some
 /// results as `{"result": …}`; that wrapper is looked through.
 pub fn answer_object(result: &str) -> Option<String> {
-    let structured = raw::get(result, "structuredContent").filter(|s| raw::is_object(s));
+    object_in(&Object::read(result))
+}
+
+/// The same of a result whose members are read already.
+fn object_in(result: &Object<'_>) -> Option<String> {
+    let structured = result.get("structuredContent").filter(|s| raw::is_object(s));
     let unwrap = |text: &str| -> String {
         match raw::members(text) {
             Some(m) if m.len() == 1 && m[0].0 == "result" && raw::is_object(m[0].1) => {
@@ -154,11 +159,18 @@ pub fn answer_object(result: &str) -> Option<String> {
     if let Some(s) = structured {
         return Some(unwrap(s));
     }
-    let content = raw::items(raw::get(result, "content")?)?;
+    let content = raw::items(result.get("content")?)?;
     content.iter().find_map(|item| {
-        let text = raw::get_str(item, "text")?;
+        let text = raw::get(item, "text").filter(|t| may_hold_object(t))?;
+        let text = raw::as_str(text)?;
         (raw::is_object(&text) && raw::members(&text).is_some()).then(|| unwrap(&text))
     })
+}
+
+/// Whether a JSON string can begin with an object: a look at its head saves decoding megabytes of prose.
+fn may_hold_object(string: &str) -> bool {
+    let head = string.trim_start().trim_start_matches('"').trim_start();
+    head.starts_with(['{', '\\'])
 }
 
 /// The plain text of a result's content, for people.
@@ -182,21 +194,26 @@ pub fn is_wordless(result: &str) -> bool {
 /// back is not success (field log, rows 29 and 98), and one that is no CallToolResult says nothing. `legacy`: it
 /// answers a call of a revision before 2026-07-28, where `resultType` is a member like any other.
 pub fn answer_status(result: &str, legacy: bool) -> AnswerStatus {
-    if Task::of_answer(result, Time(0), legacy).is_some() {
+    status_in(result, &Object::read(result), legacy)
+}
+
+/// The same of a result whose members are read already.
+pub(super) fn status_in(text: &str, result: &Object<'_>, legacy: bool) -> AnswerStatus {
+    if Task::of_result(text, result, Time(0), legacy).is_some() {
         return AnswerStatus::InProgress;
     }
-    match raw::get_str(result, "resultType").as_deref() {
+    match result.get_str("resultType").as_deref() {
         _ if legacy => {}
         None | Some("complete") => {}
         Some("input_required" | "task") => return AnswerStatus::InProgress,
         Some(_) => return AnswerStatus::Unknown,
     }
-    let has_content = raw::get(result, "content").and_then(raw::items).is_some();
-    let structured = raw::get(result, "structuredContent").is_some_and(|s| !raw::is_null(s));
+    let has_content = result.get("content").is_some_and(|c| c.trim_start().starts_with('['));
+    let structured = result.get("structuredContent").is_some_and(|s| !raw::is_null(s));
     if !has_content && !structured {
         return AnswerStatus::Unknown;
     }
-    let Some(object) = answer_object(result) else { return AnswerStatus::Done };
+    let Some(object) = object_in(result) else { return AnswerStatus::Done };
     let status = raw::get_str(&object, "status");
     let status = status.map(|s| s.trim().to_ascii_lowercase().replace(['-', ' '], "_"));
     match status.as_deref() {

@@ -4,19 +4,16 @@
 //! in `answers`, `exchange` and `task`; the rules by which a call is settled are in `settle`.
 
 use super::call::{Call, CallId};
-use super::event::{Event, Kind, LinkState, Note, Purpose, Transport};
+use super::event::{Event, Kind, LinkState, Note, Transport};
 use super::exchange::Exchange;
 pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
-use super::live::Live;
 use super::strange::Block;
 use super::text::Text;
-use super::tools::{Tool, ToolList};
+use super::tools::ToolList;
 use super::{ends, refusal, settle, strange};
 use crate::json::raw;
 use crate::time::Time;
-use crate::wire::frame::Frame;
 use crate::wire::id::Id;
-use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// How many lines worth telling are kept.
@@ -87,6 +84,8 @@ pub struct Session {
     pub notes: VecDeque<(Time, String)>,
     /// Notes that are no longer kept.
     pub notes_dropped: u64,
+    /// When the server's last message came in. Over HTTP nothing else tells that it still is there.
+    pub heard_at: Option<Time>,
     /// The newest sequence number folded in.
     pub seq: u64,
     last_note: (String, u64),
@@ -97,7 +96,7 @@ pub struct Session {
     pub(super) waiting: HashMap<(u32, Id), Asked>,
     pub(super) by_id: HashMap<(u32, Id), CallId>,
     /// Which call a later round belongs to, by the event that sent it.
-    rounds: HashMap<u64, CallId>,
+    pub(super) rounds: HashMap<u64, CallId>,
 }
 
 impl Session {
@@ -144,7 +143,10 @@ impl Session {
                 let call = self.rounds.get(sent).copied().unwrap_or(*sent);
                 ends::not_written(self, at, call, why, *left);
             }
-            Kind::Received { raw, exchange } => self.received(event, raw, *exchange),
+            Kind::Received { raw, exchange } => {
+                self.heard_at = Some(at);
+                self.received(event, raw, *exchange);
+            }
             Kind::Noise { raw, cut } => {
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.noise_seen += 1;
@@ -316,113 +318,5 @@ impl Session {
         self.block = None;
         // What an earlier life still says of its tools or its name is of no use now.
         self.waiting.retain(|_, w| matches!(w, Asked::Task { .. }));
-    }
-
-    fn sent(&mut self, event: &Event, raw: &Bytes, exchange: Option<u64>, purpose: Purpose) {
-        let text = String::from_utf8_lossy(raw);
-        let Frame::Request { id, method, params } = Frame::parse(&text) else { return };
-        let key = (event.generation, id.clone());
-        let of = match purpose {
-            Purpose::FollowUp { call } => Some(call),
-            _ => None,
-        };
-        let mut call = None;
-        let asked = match (method.as_str(), of) {
-            ("tools/call", Some(of)) => {
-                self.rounds.insert(event.seq, of);
-                let full =
-                    self.generation_n(event.generation).is_some_and(|g| g.unread_from.is_some());
-                if let Some(c) = self.calls.get_mut(&of) {
-                    c.rounds += 1;
-                    c.rpc_id = id.clone();
-                    c.generation = event.generation;
-                    c.exchange = exchange;
-                    c.accepted = false;
-                    c.live = Live {
-                        limit_s: c.live.limit_s,
-                        limit_extends: c.live.limit_extends,
-                        unread: full,
-                        queued: full,
-                        ..Live::default()
-                    };
-                }
-                call = Some(of);
-                None
-            }
-            ("tools/call", None) => {
-                let mut new = new_call(event, &id, params, exchange);
-                // A modern request says so itself; where nobody has said anything, both forms are understood.
-                new.legacy = !is_modern(params)
-                    && self.protocol.as_deref().is_some_and(|p| p != super::answers::MODERN);
-                let listed = self.tools_generation == event.generation
-                    && self.tools.complete
-                    && !self.tools_stale;
-                let g = self.generation_n(event.generation);
-                new.live.unread = g.is_some_and(|g| g.unread_from.is_some());
-                new.live.queued = new.live.unread;
-                new.reads_only = listed && self.tools.find(&new.tool).is_some_and(Tool::only_reads);
-                self.calls.insert(event.seq, new);
-                call = Some(event.seq);
-                None
-            }
-            ("initialize", _) => Some(Asked::Initialize),
-            ("server/discover", _) => Some(Asked::Discover),
-            ("tools/list", _) => {
-                let first = params.and_then(|p| raw::get(p, "cursor")).is_none();
-                Some(Asked::Tools { first: first.then_some(event.seq) })
-            }
-            ("tasks/get" | "tasks/result", Some(call)) => {
-                Some(Asked::Task { call, ends: method == "tasks/result" })
-            }
-            _ => Some(Asked::Other),
-        };
-        match (asked, call) {
-            (Some(w), _) => {
-                self.waiting.insert(key, w);
-            }
-            (None, Some(call)) => {
-                self.by_id.insert(key, call);
-            }
-            (None, None) => {}
-        }
-        if let Some(x) = exchange {
-            let with_session =
-                self.generation_n(event.generation).is_some_and(|g| g.session_id.is_some());
-            let entry = self.exchanges.entry(x).or_default();
-            entry.call = call;
-            entry.rpc_id = Some(id);
-            entry.with_session = with_session;
-            entry.modern = is_modern(params);
-        }
-    }
-}
-
-/// A request of 2026-07-28 names its revision.
-fn is_modern(params: Option<&str>) -> bool {
-    raw::get(params.unwrap_or(""), "_meta")
-        .is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion"))
-}
-
-fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>) -> Call {
-    let params = params.unwrap_or("{}");
-    let args = raw::get(params, "arguments").map(str::to_owned);
-    let request_id = args.as_deref().and_then(|a| raw::get_str(a, "request_id"));
-    Call {
-        id: event.seq,
-        generation: event.generation,
-        rpc_id: id.clone(),
-        tool: raw::get_str(params, "name").unwrap_or_default(),
-        args,
-        request_id,
-        reads_only: false,
-        sent_at: event.at,
-        sent: 1,
-        rounds: 1,
-        legacy: false,
-        exchange,
-        accepted: false,
-        settled: None,
-        extra_answers: 0,
-        live: Live::default(),
     }
 }

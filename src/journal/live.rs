@@ -4,7 +4,7 @@
 
 use super::refusal::short;
 use super::text::Text;
-use crate::json::raw;
+use crate::json::raw::{self, Object};
 use crate::time::Time;
 
 /// Characters kept of what a server says of its progress.
@@ -116,12 +116,22 @@ impl Task {
     /// From the answer to a `tools/call`: `{task: {…}}` (2025-11-25) or, unless that is all there is (`legacy`),
     /// `{resultType: "task", taskId, …}`.
     pub fn of_answer(result: &str, at: Time, legacy: bool) -> Option<Task> {
-        if !legacy && raw::get_str(result, "resultType").as_deref() == Some("task") {
-            return Task::parse(result, at).or_else(|| Task::parse(raw::get(result, "task")?, at));
+        Task::of_result(result, &Object::read(result), at, legacy)
+    }
+
+    /// The same of a result whose members are read already.
+    pub(super) fn of_result(
+        text: &str,
+        result: &Object<'_>,
+        at: Time,
+        legacy: bool,
+    ) -> Option<Task> {
+        if !legacy && result.get_str("resultType").as_deref() == Some("task") {
+            return Task::parse(text, at).or_else(|| Task::parse(result.get("task")?, at));
         }
         // A plain result may well have a member named task: only without content is it a CreateTaskResult.
-        let task = raw::get(result, "task").filter(|t| raw::is_object(t))?;
-        raw::get(result, "content").is_none().then(|| Task::parse(task, at))?
+        let task = result.get("task").filter(|t| raw::is_object(t))?;
+        result.get("content").is_none().then(|| Task::parse(task, at))?
     }
 
     /// The server will say nothing new about it.

@@ -1,8 +1,8 @@
 //! The one append-only stream of events of an endpoint, and the folds that read it.
 //!
 //! `event` says what an event is, `log` owns the stream, `fold` turns it into what the faces show:
-//! generations, calls, tools, link. `answers`, `exchange` and `task` are the parts of the fold that read what came
-//! in; `settle`, `ends` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
+//! generations, calls, tools, link. `sent`, `answers`, `exchange` and `task` are the parts of the fold that read what went out and
+//! came in; `settle`, `ends` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
 //! pending call waits for. Nothing here does IO or decides what to send.
 
 mod answers;
@@ -21,6 +21,7 @@ pub mod launcher;
 pub mod live;
 pub mod log;
 pub mod refusal;
+mod sent;
 mod settle;
 #[cfg(test)]
 mod settle_tests;

@@ -5,13 +5,13 @@
 //! in `ends`.
 
 use super::call::{
-    AnswerStatus, Call, CallId, Outcome, Settled, answer_status, answer_text, is_wordless,
+    AnswerStatus, Call, CallId, Outcome, Settled, answer_text, is_wordless, status_in,
 };
 use super::fold::Session;
 use super::live::Task;
 use super::refusal::first_line;
 use super::text::Text;
-use crate::json::raw;
+use crate::json::raw::{self, Object};
 use crate::time::Time;
 use crate::wire::frame::Answer;
 use bytes::Bytes;
@@ -38,14 +38,18 @@ pub(super) fn answered(
             return s.note(at, text);
         }
     };
-    let mut settled = read(at, answer, frame, legacy);
+    let members = match answer {
+        Answer::Result(r) => Object::read(r),
+        Answer::Error { .. } => Object::default(),
+    };
+    let mut settled = read(at, answer, &members, frame, legacy);
     if let (Answer::Result(r), Outcome::Ok) = (answer, settled.outcome) {
-        if let Some(task) = Task::of_answer(r, at, legacy) {
+        if let Some(task) = Task::of_result(r, &members, at, legacy) {
             c.live.task = Some(task);
             if !late {
                 return; // Its end settles the call.
             }
-        } else if !legacy && raw::get_str(r, "resultType").as_deref() == Some("input_required") {
+        } else if !legacy && members.get_str("resultType").as_deref() == Some("input_required") {
             c.live.wants = Some(Text::part(frame, r));
             if !late {
                 return; // The next round does, or whoever leaves it open.
@@ -99,8 +103,14 @@ pub(super) fn let_old_results_go(s: &mut Session, at: Time, limit: usize) {
     }
 }
 
-/// What an answer says, taken by itself.
-fn read(at: Time, answer: &Answer<'_>, frame: &Bytes, legacy: bool) -> Settled {
+/// What an answer says, taken by itself; `members` are those of its result.
+fn read(
+    at: Time,
+    answer: &Answer<'_>,
+    members: &Object<'_>,
+    frame: &Bytes,
+    legacy: bool,
+) -> Settled {
     let base = Settled {
         at,
         outcome: Outcome::Ok,
@@ -111,12 +121,12 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes, legacy: bool) -> Settled {
         error: None,
     };
     match answer {
-        Answer::Result(r) if odd(r, legacy).is_some() => {
-            let why = odd(r, legacy).unwrap_or_default();
+        Answer::Result(r) if odd(r, members, legacy).is_some() => {
+            let why = odd(r, members, legacy).unwrap_or_default();
             let result = Some(Text::part(frame, r));
             Settled { outcome: Outcome::Unknown, why: why.into(), result, ..base }
         }
-        Answer::Result(r) if raw::get(r, "isError").and_then(raw::as_bool) == Some(true) => {
+        Answer::Result(r) if members.get("isError").and_then(raw::as_bool) == Some(true) => {
             let text = answer_text(r);
             let why = if is_wordless(r) {
                 "the tool answered with an error without a word; a bridge may have lost its server"
@@ -128,7 +138,7 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes, legacy: bool) -> Settled {
             Settled { outcome: Outcome::ToolError, why, result, ..base }
         }
         Answer::Result(r) => {
-            let status = answer_status(r, legacy);
+            let status = status_in(r, members, legacy);
             let why = match status {
                 AnswerStatus::Done => "answered",
                 AnswerStatus::InProgress => "answered: not finished yet",
@@ -157,9 +167,9 @@ fn read(at: Time, answer: &Answer<'_>, frame: &Bytes, legacy: bool) -> Settled {
 
 /// Why a result can't be understood as that of a tool at all: it is no object, or a member that decides what it
 /// means is of another type.
-fn odd(result: &str, legacy: bool) -> Option<&'static str> {
-    let there = |key: &str| raw::get(result, key).filter(|v| !raw::is_null(v));
-    if !raw::is_object(result) {
+fn odd(text: &str, result: &Object<'_>, legacy: bool) -> Option<&'static str> {
+    let there = |key: &str| result.get(key).filter(|v| !raw::is_null(v));
+    if !raw::is_object(text) {
         Some("the answer is malformed: its result is no object")
     } else if there("isError").is_some_and(|v| raw::as_bool(v).is_none()) {
         Some("answered, but its isError is no boolean: not known whether the tool failed")

@@ -54,6 +54,27 @@ pub fn items(text: &str) -> Option<Vec<&str>> {
     Some(out)
 }
 
+/// An object whose members were read once: each [`get`] of its own would go through the whole text, which may have 50 MB.
+#[derive(Debug, Default)]
+pub struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Object<'a> {
+    /// Reads `text`; without members where it is no object.
+    pub fn read(text: &'a str) -> Object<'a> {
+        Object(members(text).unwrap_or_default())
+    }
+
+    /// The raw text of member `key`; of a repeated key the last one.
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.0.iter().rev().find(|(k, _)| k == key).map(|(_, v)| *v)
+    }
+
+    /// The decoded string member `key`.
+    pub fn get_str(&self, key: &str) -> Option<String> {
+        as_str(self.get(key)?)
+    }
+}
+
 /// The raw text of member `key`; of a repeated key the last one, as Python and JavaScript do.
 pub fn get<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     members(text)?.into_iter().rev().find(|(k, _)| k == key).map(|(_, v)| v)

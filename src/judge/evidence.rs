@@ -103,11 +103,10 @@ impl Lines {
         }
         for end in &facts.ended_generations {
             if facts.calls.iter().any(|c| wire.end_of(c) == Some(end)) {
-                let text = format!(
-                    "the process of {} ended: {}",
-                    generation_name(end.generation),
-                    end.how
-                );
+                let lost = |c: &crate::journal::Call| wire.end_of(c) == Some(end) && c.is_lost();
+                let when = if facts.calls.iter().any(lost) { " in this call" } else { "" };
+                let whose = generation_name(end.generation);
+                let text = format!("the process of {whose} ended{when}: {}", end.how);
                 self.0.push(Evidence {
                     source: "exit",
                     at: Some(end.at),

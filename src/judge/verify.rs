@@ -26,7 +26,7 @@ impl<T> From<Vec<T>> for Found<T> {
 }
 
 /// What a pass over the whole ledger found.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Totals {
     /// Requests by judged state.
     pub requests: BTreeMap<State, u64>,
@@ -40,6 +40,10 @@ pub struct Totals {
     pub effect_without_request: Found<String>,
     /// The same, older: their rows were swept.
     pub purged: Found<String>,
+    /// Effects that name no request.
+    pub nameless_effects: u64,
+    /// All numbers are of one moment; `false`: a writer wrote while they were counted.
+    pub one_moment: bool,
     /// Groups of requests with the same arguments hash.
     pub same_hash: Found<Vec<String>>,
     /// Labels that several requests' effects share, with those requests.
@@ -50,6 +54,26 @@ pub struct Totals {
     pub labels: BTreeMap<String, u64>,
     /// Rows that are known to be there and could not be read (damaged pages).
     pub unread_rows: u64,
+}
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals {
+            requests: BTreeMap::new(),
+            effects: None,
+            duplicate_effects: Found::default(),
+            done_without_effect: Found::default(),
+            effect_without_request: Found::default(),
+            purged: Found::default(),
+            nameless_effects: 0,
+            one_moment: true,
+            same_hash: Found::default(),
+            same_label: Vec::new(),
+            unfinished: Vec::new(),
+            labels: BTreeMap::new(),
+            unread_rows: 0,
+        }
+    }
 }
 
 /// What a person expects to find (`--expect LABEL=N`, `--expect-total N`).
@@ -102,9 +126,31 @@ impl Verified {
     }
 }
 
-/// A foreign ledger's own end is an end, if no good one.
-fn is_over(s: &State) -> bool {
-    matches!(s, State::Done | State::Failed | State::Cancelled | State::Expired)
+/// A foreign ledger's own end is an end, if no good one: such a request was not done.
+fn is_bad_end(s: &State) -> bool {
+    matches!(s, State::Failed | State::Cancelled | State::Expired)
+}
+
+fn is_unfinished(s: &State) -> bool {
+    *s != State::Done && !is_bad_end(s)
+}
+
+impl Totals {
+    fn count(&self, of: impl Fn(&State) -> bool) -> u64 {
+        self.requests.iter().filter(|(s, _)| of(s)).map(|(_, n)| n).sum()
+    }
+
+    /// Effects without a request row that was ever there.
+    fn loose(&self) -> u64 {
+        self.effect_without_request.total + self.nameless_effects
+    }
+
+    /// The sentence against its own numbers: with nothing else wrong each request that is done has its effect, and
+    /// each effect its request or a row that was swept.
+    fn adds_up(&self) -> bool {
+        let done = self.count(|s| *s == State::Done);
+        self.effects.is_none_or(|n| n == done + self.purged.total)
+    }
 }
 
 /// Checks the invariants. `strict`: warnings are errors.
@@ -113,33 +159,63 @@ pub fn verify(totals: &Totals, expected: &Expected, strict: bool) -> Verified {
     problems.broken(totals);
     let wrong = problems.unexpected(totals, expected);
     problems.doubtful(totals);
-    let mut problems = problems.list;
-    problems.sort_by_key(|p| p.severity);
-    let unfinished = totals.requests.iter().filter(|(s, _)| !is_over(s)).map(|(_, n)| n).sum();
-    let parts: Vec<String> = [
-        (totals.duplicate_effects.total, "duplicate", "duplicates"),
-        (totals.done_without_effect.total, "done without effect", "done without effect"),
-        (totals.effect_without_request.total, "effect without request", "effects without request"),
-        (wrong, "count not as expected", "counts not as expected"),
-        (unfinished, "unfinished", "unfinished"),
-        (totals.same_hash.total, "suspect pair", "suspect pairs"),
-        (totals.unread_rows, "row could not be read", "rows could not be read"),
-    ]
-    .into_iter()
-    .filter(|(n, ..)| *n > 0)
-    .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
-    .collect();
-    let exactly_once = parts.is_empty() && totals.effects.is_some();
+    let mut parts = parts(totals, wrong);
+    let sums = totals.effects.filter(|_| parts.is_empty() && !totals.adds_up());
+    let done = totals.count(|s| *s == State::Done);
+    if let (Some(effects), true) = (sums, totals.one_moment) {
+        let what = format!("{} for {} done", many(effects, "effect"), many(done, "request"));
+        problems.add("unexpected_count", Severity::Error, &[], what.clone());
+        parts.push(what);
+    }
+    let requests = totals.count(|_| true);
+    let exactly_once =
+        parts.is_empty() && sums.is_none() && requests > 0 && totals.effects.is_some();
     let sentence = match totals.effects {
         _ if !parts.is_empty() => format!("NOT exactly once: {}", parts.join(", ")),
         None => "can't say whether exactly once: this ledger has no effects table".into(),
         Some(effects) => {
-            let requests: u64 = totals.requests.values().sum();
-            let of = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-            format!("exactly once: {}, {}", of(requests, "request"), of(effects, "effect"))
+            let counts = format!("{}, {}", many(requests, "request"), many(effects, "effect"));
+            if exactly_once {
+                format!("exactly once: {counts}")
+            } else if requests == 0 {
+                let what = "no requests: nothing is proven".to_owned();
+                problems.add("unexpected_count", Severity::Warning, &[], what);
+                format!("nothing to say yet: {counts}")
+            } else {
+                format!(
+                    "can't say whether exactly once: a writer wrote while this was counted ({counts}); count again"
+                )
+            }
         }
     };
+    let mut problems = problems.list;
+    problems.sort_by_key(|p| p.severity);
     Verified { problems, exactly_once, sentence }
+}
+
+/// What speaks against "exactly once", counted.
+fn parts(t: &Totals, wrong: u64) -> Vec<String> {
+    let of = |state: State| t.count(|s| *s == state);
+    [
+        (t.duplicate_effects.total, "duplicate", "duplicates"),
+        (t.done_without_effect.total, "done without effect", "done without effect"),
+        (t.loose(), "effect without request", "effects without request"),
+        (wrong, "count not as expected", "counts not as expected"),
+        (t.count(is_unfinished), "unfinished", "unfinished"),
+        (of(State::Failed), "failed", "failed"),
+        (of(State::Cancelled), "cancelled", "cancelled"),
+        (of(State::Expired), "expired", "expired"),
+        (t.same_hash.total, "suspect pair", "suspect pairs"),
+        (t.unread_rows, "row could not be read", "rows could not be read"),
+    ]
+    .into_iter()
+    .filter(|(n, ..)| *n > 0)
+    .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
+    .collect()
+}
+
+fn many(n: u64, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
 struct Problems {
@@ -188,6 +264,13 @@ impl Problems {
         self.one_each("effect_without_request", Error, &t.effect_without_request, |id| {
             format!("an effect of {id} has no request row")
         });
+        if t.nameless_effects > 0 {
+            let detail = match t.nameless_effects {
+                1 => "an effect names no request at all".to_owned(),
+                n => format!("{n} effects name no request at all"),
+            };
+            self.add("effect_without_request", Error, &[], detail);
+        }
         if t.unread_rows > 0 {
             let detail =
                 format!("at least {} rows could not be read: the file is damaged", t.unread_rows);
@@ -223,12 +306,15 @@ impl Problems {
     fn doubtful(&mut self, t: &Totals) {
         use Severity::Warning;
         let mut named = 0;
-        for (id, state) in t.unfinished.iter().filter(|(_, s)| !is_over(s)) {
+        for (id, state) in &t.unfinished {
             named += 1;
-            let detail = format!("{id} is {}", state.word());
+            let detail = match is_bad_end(state) {
+                true => format!("{id} is {}: it ended, and not as done", state.word()),
+                false => format!("{id} is {}", state.word()),
+            };
             self.add("unfinished", Warning, std::slice::from_ref(id), detail);
         }
-        let all = t.requests.iter().filter(|(s, _)| !is_over(s)).map(|(_, n)| n).sum();
+        let all = t.count(|s| *s != State::Done);
         self.rest("unfinished", Warning, all, named);
         for ids in &t.same_hash.list {
             let detail = format!("the same arguments under {} request_ids", ids.len());
@@ -265,7 +351,6 @@ mod tests {
             unfinished: vec![
                 ("night-005".into(), State::Abandoned),
                 ("night-007".into(), State::Abandoned),
-                ("foreign".into(), State::Failed),
             ],
             labels: [("障害報告".to_owned(), 2)].into(),
             ..Totals::default()
@@ -333,6 +418,47 @@ mod tests {
         assert!(!v.exactly_once && v.sentence.starts_with("can't say"));
         let v = verify(&none, &Expected { total: Some(0), ..Expected::default() }, false);
         assert!(!v.passes(), "no effects table is not zero effects");
+    }
+
+    #[test]
+    fn what_ended_otherwise_than_done_was_not_done() {
+        let t = Totals {
+            requests: [(State::Done, 1), (State::Failed, 1), (State::Expired, 1)].into(),
+            effects: Some(2),
+            unfinished: vec![("f".into(), State::Failed), ("x".into(), State::Expired)],
+            ..Totals::default()
+        };
+        let v = verify(&t, &Expected::default(), false);
+        assert_eq!(
+            (v.exactly_once, v.sentence.as_str()),
+            (false, "NOT exactly once: 1 failed, 1 expired")
+        );
+        assert_eq!(v.problems[0].detail, "f is failed: it ended, and not as done");
+    }
+
+    #[test]
+    fn the_sentence_is_held_against_its_own_numbers() {
+        let t =
+            Totals { requests: [(State::Done, 2)].into(), effects: Some(1), ..Totals::default() };
+        let v = verify(&t, &Expected::default(), false);
+        assert_eq!(v.sentence, "NOT exactly once: 1 effect for 2 requests done");
+        assert!(!v.passes() && !v.exactly_once);
+        // Counted while somebody wrote, two numbers may not fit and nothing is wrong; nor is anything shown.
+        let v = verify(&Totals { one_moment: false, ..t.clone() }, &Expected::default(), false);
+        assert!(v.passes() && !v.exactly_once && v.sentence.starts_with("can't say"), "{v:?}");
+        let nameless = Totals { nameless_effects: 1, effects: Some(3), ..t };
+        let v = verify(&nameless, &Expected::default(), false);
+        assert_eq!(v.sentence, "NOT exactly once: 1 effect without request");
+        assert_eq!(v.problems[0].detail, "an effect names no request at all");
+    }
+
+    #[test]
+    fn an_empty_ledger_proves_nothing() {
+        let t = Totals { effects: Some(0), ..Totals::default() };
+        let v = verify(&t, &Expected::default(), false);
+        assert!(v.passes() && !v.exactly_once, "{v:?}");
+        assert_eq!(v.sentence, "nothing to say yet: 0 requests, 0 effects");
+        assert!(!verify(&t, &Expected::default(), true).passes());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The class: does a lesson's steps on real processes, and shows what each side knows: the client, the wire, the
 //! server's ledger and effects. Knows no screen; what it shows is read from a watch.
 
-use super::lesson::{Act, Lesson, Until};
+use super::lesson::{Act, Lesson, Step, Until};
 use super::policy::{self, Line};
 use super::process::Server;
 use super::stage::{Stage, Wish};
@@ -52,6 +52,8 @@ pub struct Shown {
     pub verdict: String,
     /// What went wrong with a step, in words.
     pub trouble: String,
+    /// The lesson shows something else now: what was to go unanswered was answered before the key.
+    pub too_late: bool,
 }
 
 #[derive(Default)]
@@ -62,6 +64,9 @@ struct Known {
     done: usize,
     verdict: String,
     trouble: String,
+    too_late: bool,
+    /// The server over HTTP was killed: no connection tells.
+    http_dead: bool,
 }
 
 /// A lesson being played. Dropping it ends its processes.
@@ -83,8 +88,16 @@ impl Class {
         let (acts, todo) = mpsc::unbounded_channel();
         let (tell, shown) = watch::channel(Shown::default());
         let watcher = tokio::spawn(show(Arc::clone(&known), stage.effects.clone(), tell));
-        let teacher =
-            Teacher { lesson, stage, known, line: None, server: None, last: None, sent: 0 };
+        let teacher = Teacher {
+            lesson,
+            stage,
+            known,
+            line: None,
+            server: None,
+            last: None,
+            wish: Wish::default(),
+            sent: 0,
+        };
         let worker = tokio::spawn(teacher.work(todo));
         Ok(Class { acts, shown, tasks: vec![watcher, worker] })
     }
@@ -111,6 +124,8 @@ struct Teacher {
     line: Option<Line>,
     server: Option<Server>,
     last: Option<(Client, CallId)>,
+    /// How the server was started.
+    wish: Wish,
     /// Requests made so far: the number in the newest request_id.
     sent: u32,
 }
@@ -137,13 +152,29 @@ impl Teacher {
         }
         let done = self.act(act, until).await;
         let verdict = self.verdict().await;
+        let asks_next = self.lesson.steps.get(lock(&self.known).done + 1);
+        let too_late = matches!(asks_next, Some(Step::Ask { .. })) && !self.is_open().await;
         let mut k = lock(&self.known);
         k.busy = false;
         k.verdict = verdict;
         match done {
-            Ok(()) => k.done += 1,
+            Ok(()) => {
+                k.done += 1;
+                k.too_late = too_late;
+            }
             Err(e) => k.trouble = e.what,
         }
+    }
+
+    /// Before its question every lesson needs a call of which the client can't know what became; and one whose server
+    /// was killed at work, a request that is not done.
+    async fn is_open(&self) -> bool {
+        let Some((client, call)) = &self.last else { return false };
+        let outcome = client.settled(*call).await.and_then(|c| c.outcome());
+        let killed = self.lesson.steps.iter().any(|s| matches!(s, Step::Do { act: Act::Kill, .. }));
+        let id = format!("lesson-{}", self.sent);
+        let done = killed && self.stage.effects.stored(&id).await.is_some_and(|s| s == "done");
+        outcome == Some(Outcome::Unknown) && !done
     }
 
     fn say(&self, tone: Tone, text: impl Into<String>) {
@@ -153,8 +184,17 @@ impl Teacher {
     async fn act(&mut self, act: Act, until: Until) -> Result<()> {
         match act {
             Act::Start => self.start().await,
-            Act::Send | Act::SendLost => {
+            Act::Send => {
                 self.sent += 1;
+                self.send(until).await
+            }
+            Act::SendLost => {
+                self.sent += 1;
+                if self.lesson.steps.is_empty() {
+                    // The server takes the file away, and the answer with it.
+                    std::fs::write(self.stage.path("drop"), "")
+                        .map_err(|e| Error::endpoint(format!("it can't be told to: {e}")))?;
+                }
                 self.send(until).await
             }
             Act::RetrySame => {
@@ -178,6 +218,10 @@ impl Teacher {
             let word = if *fault == "once" { self.stage.once() } else { (*fault).to_owned() };
             wish = wish.fault(word);
         }
+        if self.lesson.steps.is_empty() {
+            wish = wish.fault(format!("drop-when:{}", self.stage.path("drop").display()));
+        }
+        self.wish = wish.clone();
         let mut line = if self.lesson.http {
             let (server, line) = self.stage.http(&wish).await?;
             self.server = Some(server);
@@ -196,10 +240,10 @@ impl Teacher {
     async fn client(&mut self) -> Result<Client> {
         let line = self.line.as_mut().ok_or_else(|| Error::endpoint("the server isn't started"))?;
         let client = line.client().await?;
-        if client.ready().await.is_ok() {
+        if !lock(&self.known).http_dead && client.ready().await.is_ok() {
             return Ok(client);
         }
-        if !self.lesson.http {
+        if !self.lesson.http || lock(&self.known).http_dead {
             return Err(Error::endpoint("the server is dead: restart it first"));
         }
         // The connection broke, the server lives: a new one, as any client makes.
@@ -259,6 +303,9 @@ impl Teacher {
         let Some(journal) = line.journals().pop() else {
             return Err(Error::endpoint("the server isn't started"));
         };
+        if lock(&self.known).http_dead {
+            return Err(Error::endpoint("the server is dead already"));
+        }
         let (pid, n) = journal.read(|s| match s.generation() {
             Some(g) if g.ended.is_none() => match g.transport {
                 Transport::Stdio { pid, .. } => (pid, g.n),
@@ -269,7 +316,10 @@ impl Teacher {
         let Some(pid) = pid else { return Err(Error::endpoint("the server is dead already")) };
         journal.append(n, Kind::Note(Note::Text("kill -9 to the server".into())));
         super::process::kill_pid(pid);
-        if !self.lesson.http {
+        if let Some(server) = &mut self.server {
+            server.ended().await;
+            lock(&self.known).http_dead = true;
+        } else {
             let ended = journal.wait(|s| s.generation_n(n).and_then(|g| g.ended));
             tokio::time::timeout(Duration::from_secs(10), ended).await.ok();
         }
@@ -280,6 +330,9 @@ impl Teacher {
     }
 
     async fn restart(&mut self) -> Result<()> {
+        if self.lesson.http {
+            return self.restart_http().await;
+        }
         let line = self.line.as_mut().ok_or_else(|| Error::endpoint("the server isn't started"))?;
         let alive = line
             .journals()
@@ -290,6 +343,22 @@ impl Teacher {
         }
         let client = line.fresh().await?;
         lock(&self.known).clients.push(client);
+        self.say(Tone::Good, "connected again, to a new process");
+        Ok(())
+    }
+
+    async fn restart_http(&mut self) -> Result<()> {
+        if !lock(&self.known).http_dead {
+            return Err(Error::endpoint("the server still runs: kill it first"));
+        }
+        let (server, mut line) = self.stage.http(&self.wish).await?;
+        self.server = Some(server);
+        let client = line.client().await?;
+        self.line = Some(line);
+        let mut k = lock(&self.known);
+        k.http_dead = false;
+        k.clients.push(client);
+        drop(k);
         self.say(Tone::Good, "connected again, to a new process");
         Ok(())
     }
@@ -356,10 +425,14 @@ async fn show(
     let mut beat = tokio::time::interval(Duration::from_millis(80));
     loop {
         beat.tick().await;
-        let (client, clients, busy, done, verdict, trouble) = {
+        let mut next = Shown::default();
+        let (clients, http_dead) = {
             let k = lock(&known);
-            let clients = k.clients.clone();
-            (k.client.clone(), clients, k.busy, k.done, k.verdict.clone(), k.trouble.clone())
+            next.client.clone_from(&k.client);
+            (next.busy, next.done, next.too_late) = (k.busy, k.done, k.too_late);
+            next.verdict.clone_from(&k.verdict);
+            next.trouble.clone_from(&k.trouble);
+            (k.clients.clone(), k.http_dead)
         };
         let mut wire = Vec::new();
         let mut alive = None;
@@ -370,7 +443,7 @@ async fn show(
             wire.extend(wire_lines(c));
             let over =
                 |s: &crate::journal::Session| s.generation().is_some_and(|g| g.ended.is_some());
-            alive = Some(!c.journal().read(over));
+            alive = Some(!http_dead && !c.journal().read(over));
         }
         let (mut server, total) = stored(&effects).await;
         match alive {
@@ -378,7 +451,7 @@ async fn show(
             Some(false) => server.insert(0, (Tone::Bad, "process: dead".into())),
             None => server.insert(0, (Tone::Dim, "process: not started".into())),
         }
-        let next = Shown { client, wire, server, effects: total, busy, done, verdict, trouble };
+        (next.wire, next.server, next.effects) = (wire, server, total);
         if tell.send_if_modified(|now| {
             let differs = *now != next;
             if differs {

@@ -1,9 +1,11 @@
 //! Writes down a session as a recording (src/record/FORMAT.md): what the kill test keeps of a trial, and the lab of a
 //! scenario on request. Mode 0600, credentials replaced as in any recording.
 
+use crate::journal::event::Transport;
 use crate::journal::{Journal, Kind};
 use crate::record::Rules;
 use crate::record::entry::{Entry, Header, VERSION, What, header, line};
+use crate::record::redact::{Extra, secrets_of_environment};
 use crate::time::Time;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,13 +19,36 @@ pub fn keep(path: &Path, server: &str, journals: &[Journal]) -> std::io::Result<
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let rules = Rules::new(Default::default()).map_err(std::io::Error::other)?;
+    let text = recording(server, journals).map_err(std::io::Error::other)?;
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    for (n, journal) in journals.iter().enumerate() {
-        file.write_all(run(n, server, journal, &rules).as_bytes())?;
+    file.write_all(text.as_bytes())
+}
+
+/// What these journals hold as the text of a recording, each as a run of its own.
+///
+/// # Errors
+/// In words, when the rules of redaction can't be made.
+pub fn recording(server: &str, journals: &[Journal]) -> Result<String, String> {
+    let rules = rules(journals)?;
+    let runs = journals.iter().enumerate();
+    Ok(runs.map(|(n, journal)| run(n, server, journal, &rules)).collect())
+}
+
+/// The same as a tap's: besides what looks like a credential, the values of the environment and of the command lines.
+fn rules(journals: &[Journal]) -> Result<Rules, String> {
+    let plain = Rules::new(Extra::default())?;
+    let mut values = secrets_of_environment(&plain);
+    for journal in journals {
+        journal.read(|s| {
+            for g in &s.generations {
+                if let Transport::Stdio { command, .. } = &g.transport {
+                    values.extend(plain.secrets_of_argv(command));
+                }
+            }
+        });
     }
-    Ok(())
+    Rules::new(Extra { values, ..Extra::default() })
 }
 
 fn run(n: usize, server: &str, journal: &Journal, rules: &Rules) -> String {

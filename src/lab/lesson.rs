@@ -8,7 +8,7 @@ pub enum Act {
     Start,
     /// Send the call.
     Send,
-    /// Send the call; the server loses its answer (told so when it was started).
+    /// Send the call; the server loses its answer.
     SendLost,
     /// SIGKILL to the server, now.
     Kill,
@@ -26,8 +26,16 @@ pub enum Act {
 
 impl Act {
     /// All that a free lesson offers, in the order of their keys on screen.
-    pub const FREE: [Act; 7] =
-        [Act::Send, Act::GiveUp, Act::Kill, Act::Restart, Act::Find, Act::RetrySame, Act::RetryNew];
+    pub const FREE: [Act; 8] = [
+        Act::Send,
+        Act::SendLost,
+        Act::GiveUp,
+        Act::Kill,
+        Act::Restart,
+        Act::Find,
+        Act::RetrySame,
+        Act::RetryNew,
+    ];
 
     /// Its key.
     pub fn key(self) -> char {
@@ -121,7 +129,7 @@ const fn act(act: Act, say: &'static str) -> Step {
 
 const START: Step = act(Act::Start, "First start the server.");
 
-/// All lessons, in the order they build on each other; the last is free.
+/// All lessons, in the order they build on each other; the last two are free.
 pub static LESSONS: &[Lesson] = &[
     Lesson {
         name: "lost-answer",
@@ -286,6 +294,19 @@ pub static LESSONS: &[Lesson] = &[
         story: "A ticket server on stdio whose work takes 3 seconds. All keys work at any time. What can you make happen? Can you get two tickets for one request?",
         tool: "create_ticket",
         http: false,
+        work_s: 3.0,
+        faults: &[],
+        steps: &[],
+        effects: 0,
+        why: "",
+        take_home: "",
+    },
+    Lesson {
+        name: "free-http",
+        title: "Free, over HTTP",
+        story: "The same server over Streamable HTTP. Here a dropped answer breaks the connection at once, and the server lives on. All keys work at any time.",
+        tool: "create_ticket",
+        http: true,
         work_s: 3.0,
         faults: &[],
         steps: &[],

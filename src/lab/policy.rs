@@ -21,6 +21,8 @@ pub enum Ended {
     SessionLost,
     /// HTTP 429 or 503.
     Busy,
+    /// The tool answered, and the client's own step failed after it with a value, type or runtime error.
+    OtherError,
 }
 
 /// A named way of repeating.
@@ -339,7 +341,10 @@ mod tests {
         assert_eq!((batch.tries_on(false), batch.tries_on(true)), (5, 4));
         assert!(!batch.repeats(Ended::Answered, None, true), "an RPC error is an answer");
         assert_eq!(named("none").tries, 1);
-        assert_eq!(named("framework").tries, 3);
+        let framework = named("framework");
+        assert_eq!(framework.tries, 3);
+        assert!(framework.repeats(Ended::Lost, None, false));
+        assert!(!framework.repeats(Ended::OtherError, None, false));
     }
 
     #[test]

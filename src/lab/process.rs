@@ -4,10 +4,11 @@
 
 use crate::error::{Error, Result};
 use crate::journal::generation::Ended;
+use crate::record::stdio::EXEC;
 use crate::time::Time;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -60,6 +61,26 @@ impl Server {
             tokio::spawn(gather(pipe, Arc::clone(&lines), tell));
         }
         Ok(Server { child, pid, lines, told })
+    }
+
+    /// [`Server::start`], and it gets a SIGTERM when this process dies without a word (Linux): it becomes the command
+    /// through this program's own `__exec`, so its process is the server's own.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn start_guarded(command: &[String]) -> Result<Server> {
+        let Ok(program) = std::env::current_exe() else { return Server::start(command) };
+        let vars = command.iter().take_while(|w| is_assignment(w)).count();
+        let (vars, words) = command.split_at(vars);
+        let me = std::process::id().to_string();
+        let guard = [program.to_string_lossy().into_owned(), EXEC.to_owned(), me];
+        Server::start(&[vars, &guard, words].concat())
+    }
+
+    /// Its end, if it has ended already.
+    pub fn over(&mut self) -> Option<Ended> {
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(ended(status))
     }
 
     /// Starts it and waits until it says where it listens (the built-in servers do).
@@ -118,8 +139,7 @@ impl Server {
     /// Waits for its end.
     pub async fn ended(&mut self) -> Option<Ended> {
         let status = tokio::time::timeout(GONE, self.child.wait()).await.ok()?.ok()?;
-        // Whether anything it started is left is for `survivors` to say.
-        Some(Ended { at: Time::now(), code: status.code(), signal: status.signal(), gone_at: None })
+        Some(ended(status))
     }
 
     /// SIGTERM, then SIGKILL of its group.
@@ -138,6 +158,11 @@ impl Drop for Server {
         // it is waited for, and a group lives as long as any member.
         signal_group(self.pid, Signal::KILL);
     }
+}
+
+/// Whether anything it started is left is for `survivors` to say.
+fn ended(status: ExitStatus) -> Ended {
+    Ended { at: Time::now(), code: status.code(), signal: status.signal(), gone_at: None }
 }
 
 async fn gather(

@@ -12,6 +12,10 @@ pub enum Kind {
     KilledAfterCommit,
     /// The step runs again because a ConnectionError follows the tool's return.
     Step { key_outside: bool },
+    /// The step fails with a ValueError after the tool's return.
+    OtherError,
+    /// The answer is lost after the work; a client repeats by the tool's hints alone.
+    Hinted,
     /// The answer is lost after the work; the repeat comes over a new connection.
     LostAnswer,
     /// The repeat arrives from another connection while the first still works.
@@ -176,6 +180,7 @@ pub static SCENARIOS: &[Scenario] = &[
                 "request_id made inside the step",
                 cell("create_ticket", "framework", 3, Kind::Step { key_outside: false }),
             ),
+            named("a ValueError instead", cell("charge", "framework", 1, Kind::OtherError)),
         ],
     },
     Scenario {
@@ -187,6 +192,8 @@ pub static SCENARIOS: &[Scenario] = &[
         cells: &[
             cell("charge", "by-hand", 2, Kind::LostAnswer),
             cell("create_ticket", "by-hand", 1, Kind::LostAnswer),
+            named("as Claude Code repeats", cell("charge", "claude-code", 1, Kind::Hinted)),
+            named("as Claude Code repeats", cell("create_ticket", "claude-code", 1, Kind::Hinted)),
         ],
     },
     Scenario {

@@ -58,27 +58,45 @@ pub struct Labels {
     pub shared: Vec<(String, Vec<String>)>,
 }
 
+/// Effects whose request has no row: the newest of each kind by name, and how many effects there are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Loose {
+    /// Younger than the oldest effect that has a request.
+    pub lost: Named<String>,
+    /// Older: their rows were swept.
+    pub purged: Named<String>,
+    /// Effects that name no request at all.
+    pub nameless: u64,
+}
+
+impl Loose {
+    /// Each can be shown by its request's name.
+    pub fn is_named(&self) -> bool {
+        let whole = |n: &Named<String>| n.total == n.list.len() as u64;
+        whole(&self.lost) && whole(&self.purged) && self.nameless == 0
+    }
+}
+
 /// The state of one pass for effects whose request has no row; keep it between reads.
 #[derive(Debug, Clone, Default)]
 pub struct LooseScan {
     /// The whole table has been seen.
     pub complete: bool,
-    lost: Named<String>,
-    purged: Named<String>,
+    found: Loose,
     /// Some effect has a request.
     kept: bool,
     before: Option<i64>,
 }
 
 impl LooseScan {
-    /// What a complete pass has found: lost ones, and swept ones.
-    pub fn found(self) -> (Named<String>, Named<String>) {
-        if self.kept {
-            (self.lost, self.purged)
-        } else {
+    /// What a complete pass has found.
+    pub fn found(self) -> Loose {
+        let mut found = self.found;
+        if !self.kept {
             // Nothing tells that they are old.
-            (self.purged, self.lost)
+            std::mem::swap(&mut found.lost, &mut found.purged);
         }
+        found
     }
 }
 
@@ -230,7 +248,7 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&r.source.pos, quoted(&r.id), quoted(&e.request_id));
         let sql = format!(
-            "SELECT r.{id} FROM {} AS r LEFT JOIN {} AS e ON e.{rid} = r.{id}
+            "SELECT r.{id} FROM {} AS r LEFT JOIN {} AS e ON r.{id} = e.{rid}
              WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3 AND e.{rid} IS NULL ORDER BY r.{pos} DESC",
             r.source.from,
             e.source.from,
@@ -246,7 +264,7 @@ impl Reader<'_> {
 
     /// Effects whose request has no row: lost ones, and swept ones (older than the oldest effect that still
     /// has a request); the newest `limit` of each. None where a damaged file has lost rows.
-    pub fn loose(&self, limit: usize) -> Result<(Named<String>, Named<String>), LedgerError> {
+    pub fn loose(&self, limit: usize) -> Result<Loose, LedgerError> {
         let mut scan = LooseScan::default();
         let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
         if let Some(e) = effects {
@@ -305,13 +323,13 @@ impl Reader<'_> {
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
         let joined = format!(
             "SELECT e.{rid} FROM {} AS e LEFT JOIN {} AS r ON r.{id} = e.{rid}
-             WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL AND e.{rid} IS NOT NULL ORDER BY e.{pos} DESC",
+             WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL ORDER BY e.{pos} DESC",
             e.source.from, r.source.from,
         );
         let first = self.first_with_request(e);
         // Below the oldest effect with a request all are loose: no join needed.
         let all = format!(
-            "SELECT e.{rid} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 AND e.{rid} IS NOT NULL ORDER BY e.{pos} DESC",
+            "SELECT e.{rid} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} DESC",
             e.source.from,
         );
         let oldest = self.query(&first, (low, high), |r| r.get::<_, i64>(0))?.first().copied();
@@ -319,34 +337,46 @@ impl Reader<'_> {
             Some(oldest) => {
                 // Newest first: what looked swept is lost after all once an older effect has a request.
                 scan.kept = true;
-                scan.lost.absorb(std::mem::take(&mut scan.purged), limit);
-                self.name_ids(&joined, (oldest, high), limit, &mut scan.lost)?;
+                let swept = std::mem::take(&mut scan.found.purged);
+                scan.found.lost.absorb(swept, limit);
+                let none = self.name_ids(&joined, (oldest, high), limit, &mut scan.found.lost)?;
+                scan.found.nameless += none;
                 if let Some(below) = oldest.checked_sub(1).filter(|b| *b >= low) {
-                    self.name_ids(&all, (low, below), limit, &mut scan.purged)?;
+                    let none = self.name_ids(&all, (low, below), limit, &mut scan.found.purged)?;
+                    scan.found.nameless += none;
                 }
-                Ok(())
             }
-            None => self.name_ids(&all, (low, high), limit, &mut scan.purged),
+            None => {
+                let none = self.name_ids(&all, (low, high), limit, &mut scan.found.purged)?;
+                scan.found.nameless += none;
+            }
         }
+        Ok(())
     }
 
+    /// Adds the ids that a query gives; returns how many were NULL, which are no ids.
     fn name_ids(
         &self,
         sql: &str,
         params: impl Params,
         limit: usize,
         out: &mut Named<String>,
-    ) -> Result<(), LedgerError> {
-        let pass = || -> rusqlite::Result<()> {
+    ) -> Result<u64, LedgerError> {
+        let pass = || -> rusqlite::Result<u64> {
             let mut statement = self.conn().prepare(sql)?;
             let mut rows = statement.query(params)?;
+            let mut none = 0;
             while let Some(row) = rows.next()? {
+                if row.get_ref(0)? == ValueRef::Null {
+                    none += 1;
+                    continue;
+                }
                 out.total += 1;
                 if out.list.len() < limit {
                     out.list.push(value::text(row.get_ref(0)?).unwrap_or_default());
                 }
             }
-            Ok(())
+            Ok(none)
         };
         pass().map_err(|e| self.error(&e))
     }

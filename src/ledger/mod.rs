@@ -22,7 +22,7 @@ mod thread;
 pub mod trouble;
 mod value;
 
-pub use checks::{HashGroup, Labels, LooseScan, Named};
+pub use checks::{HashGroup, Labels, Loose, LooseScan, Named};
 pub use copy::remove_private_copies;
 pub use open::Mode;
 pub use reader::{How, Reader};

@@ -74,6 +74,11 @@ impl Stamp {
         self
     }
 
+    /// Nothing was written between the two looks, as far as stat can tell.
+    pub fn same_files(&self, later: &Stamp) -> bool {
+        self.files() == later.files() && !later.is_fresh()
+    }
+
     /// Something changed so lately that a further change may not show in the stamp: look again later.
     pub fn is_fresh(&self) -> bool {
         let now = SystemTime::now();

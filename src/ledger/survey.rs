@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The status word that means finished. No other word does without a mapping.
 pub const DONE: &str = "done";
+/// At most so many owners are told apart: those met first, which have the newest rows. More than that is a ledger whose
+/// owners say nothing (one for each request), and memory must not grow with it.
+const OWNERS: usize = 20_000;
 /// Rows that [`Reader::counts`] and its kin look at between two breaths.
 const STEP: usize = 2000;
 
@@ -68,15 +71,17 @@ impl Survey {
 
     pub(super) fn absorb_owners(&mut self, piece: &Survey) {
         for (key, span) in &piece.owners {
+            let room = self.owners.len() < OWNERS;
             match self.owners.get_mut(key) {
                 Some(own) => {
                     own.first = own.first.min(span.first);
                     own.last = own.last.max(span.last);
                     own.rows += span.rows;
                 }
-                None => {
+                None if room => {
                     self.owners.insert(key.clone(), span.clone());
                 }
+                None => {}
             }
         }
         self.before = piece.before;
@@ -140,12 +145,14 @@ impl Reader<'_> {
                 else {
                     continue;
                 };
+                let room = pass.owners.len() < OWNERS;
                 match pass.owners.get_mut(owner.as_bytes()) {
                     Some(span) => {
                         span.first = span.first.min(at);
                         span.last = span.last.max(at);
                         span.rows += 1;
                     }
+                    None if !room => {}
                     None => {
                         let span = OwnerSpan { owner: owner.clone(), first: at, last: at, rows: 1 };
                         pass.owners.insert(owner.into_bytes(), span);

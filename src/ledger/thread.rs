@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::salvage::{Salvage, salvage};
 use super::stamp::Stamp;
 use super::trouble::{LedgerError, Trouble};
+use crate::time::Time;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +51,7 @@ impl Ledger {
             opener: Opener { path: path.clone(), closing: Arc::clone(&closing), copy: None },
             salvage: None,
             locked_since: None,
+            moved: None,
             last: None,
             seen: None,
         };
@@ -172,10 +174,23 @@ fn work(mut worker: Worker, asked: &Receiver<Question>, changes: &watch::Sender<
     }
 }
 
+/// For how long it is told that the file became another.
+const MOVED: Duration = Duration::from_secs(600);
+
+/// The file was seen to become another, or an older one.
+struct Moved {
+    since: Instant,
+    at: Time,
+    /// Another one: what was read before may be of something else.
+    other: bool,
+    words: &'static str,
+}
+
 struct Worker {
     opener: Opener,
     salvage: Option<(Stamp, Salvage)>,
     locked_since: Option<Instant>,
+    moved: Option<Moved>,
     /// Which file it was at the last good read, and its size.
     last: Option<Stamp>,
     /// What the last look for watchers found, and whether it was fresh.
@@ -292,19 +307,26 @@ impl Worker {
         job(&reader)
     }
 
-    fn notice_move(&self, opened: &mut Opened) {
-        let (Some(before), Some(now)) = (self.last.and_then(|s| s.file), opened.stamp.file) else {
-            return;
-        };
-        if before.file != now.file {
-            opened.infos.push("another file lies under this name than at the last read".into());
-        } else if now.size < before.size {
-            opened.infos.push(format!(
-                "the file has shrunk from {} to {} bytes since the last read: restored, or vacuumed",
-                before.size, now.size
-            ));
-        } else if now.mtime < before.mtime {
-            opened.infos.push("the file's time went back since the last read: restored".into());
+    /// Whoever reads next is told, and so is everybody after them for a while: reads of many kinds go by.
+    fn notice_move(&mut self, opened: &mut Opened) {
+        let before = self.last.and_then(|s| s.file);
+        if let (Some(before), Some(now)) = (before, opened.stamp.file) {
+            let moved = if before.file != now.file {
+                Some((true, "another file lies under this name"))
+            } else if now.size < before.size {
+                Some((false, "the file is smaller: restored, or vacuumed"))
+            } else if now.mtime < before.mtime {
+                Some((false, "the file's time went back: restored"))
+            } else {
+                None
+            };
+            if let Some((other, words)) = moved {
+                self.moved = Some(Moved { since: Instant::now(), at: Time::now(), other, words });
+            }
+        }
+        if let Some(m) = self.moved.as_ref().filter(|m| m.since.elapsed() < MOVED) {
+            let told = if m.other { &mut opened.warnings } else { &mut opened.infos };
+            told.push(format!("since {} {}", m.at.clock(), m.words));
         }
     }
 

@@ -58,6 +58,7 @@ pub struct Recording {
     /// Answered calls that the session no longer keeps: see [`Recording::let_go`].
     gone: HashMap<CallId, (Outcome, f32)>,
     let_go: Vec<Call>,
+    most_calls: usize,
     /// Kept only where somebody asked for them.
     kept: Option<VecDeque<Entry>>,
     torn: Option<BadLine>,
@@ -107,6 +108,7 @@ impl Recording {
             lost: 0,
             gone: HashMap::new(),
             let_go: Vec::new(),
+            most_calls: CALLS,
             kept: None,
             torn: None,
         })
@@ -193,7 +195,7 @@ impl Recording {
                 Line::Bad(why) => bad.push(BadLine { line: line.number, why }),
             })
             .map_err(|e| failed(&self.path, e))?;
-        self.let_go = self.session.let_answered_go(CALLS, CALL_BYTES);
+        self.let_go = self.session.let_answered_go(self.most_calls, CALL_BYTES);
         let over = |c: &Call| Some((c.id, (c.outcome()?, rows::took_ms(c)? as f32)));
         self.gone.extend(self.let_go.iter().filter_map(over));
         self.torn = self.lines.unfinished().map(|(line, bytes)| BadLine {
@@ -262,6 +264,9 @@ impl rows::Knows for Recording {
     }
     fn death(&self, generation: u32) -> Option<String> {
         self.session.death(generation)
+    }
+    fn lost(&self, generation: u32) -> Vec<String> {
+        self.session.lost(generation)
     }
 }
 

@@ -127,3 +127,55 @@ fn what_is_no_recording_is_said_to_be_none() {
     assert!(Recording::open(Path::new("/no/such/file")).is_err());
     assert_eq!(Recording::open(file("").path()).unwrap().events, 0);
 }
+
+#[test]
+fn many_calls_are_let_go_and_none_is_forgotten() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let mut seq = 0;
+    let mut put = |kind: &str, text: String| {
+        seq += 1;
+        writeln!(
+            file,
+            r#"{{"seq":{seq},"at":"2026-11-29T02:57:10.{seq:06}Z","mono":{seq},"gen":1,"kind":"{kind}","text":{}}}"#,
+            raw::quote(&text)
+        )
+        .unwrap();
+    };
+    for id in 0..60 {
+        put(
+            "sent",
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"request_id":"r-{id}"}}}}}}"#
+            ),
+        );
+        match id {
+            7 => {}
+            8 => put(
+                "received",
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#),
+            ),
+            _ => put(
+                "received",
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#),
+            ),
+        }
+    }
+    let mut r = Recording::begin(file.path()).unwrap();
+    r.most_calls = 10;
+    let mut let_go = 0;
+    loop {
+        let more = r.advance().unwrap();
+        let_go += r.let_go().len();
+        if !more {
+            break;
+        }
+    }
+    assert_eq!((r.calls(), let_go, r.session.calls.len()), (60, 55, 5));
+    let of = |seq: u64| r.outcome(seq).map(|o| o.0);
+    assert_eq!(
+        (of(1), of(15), of(16)),
+        (Some(Some(Outcome::Ok)), Some(None), Some(Some(Outcome::RpcError)))
+    );
+    assert_eq!(of(2), None, "an answer is no call");
+    assert!(r.session.pending().count() == 1, "what has no answer is kept");
+}

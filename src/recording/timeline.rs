@@ -14,6 +14,10 @@ use crate::error::Result;
 use crate::record::entry::{Entry, What};
 use crate::record::summary::Rpc;
 use crate::time::Time;
+use std::collections::HashMap;
+
+/// State and verdicts of requests, by request_id, where a ledger says them.
+pub type Judged = HashMap<String, (String, Vec<String>)>;
 
 /// Where the events come from.
 pub enum Source {

@@ -2,7 +2,7 @@
 //! without what is new each time; equal requests are answered in the recorded order. What was not recorded is
 //! refused, loudly, with what is nearest: a mock that makes something up would prove nothing.
 
-use super::script::{Ask, Said, key};
+use super::script::{Ask, Died, Said, Told, key};
 use crate::journal::{Hint, ToolList};
 use crate::json::raw::{self, quote};
 use crate::wire::frame::{self, Frame};
@@ -21,10 +21,10 @@ const NO_METHOD: i64 = -32601;
 pub enum Step {
     /// A notification, or an answer to a question of then.
     Nothing,
-    /// This answer, after this long in the recording.
-    Answer { json: String, after: Duration },
+    /// This answer, after this long in the recording, with what was told around it then.
+    Answer { json: String, after: Duration, around: Vec<Told> },
     /// It was recorded without an answer: the server died, or never said anything.
-    Silence(String),
+    Silence { words: String, around: Vec<Told>, died: Option<Died> },
     /// It was not recorded: the answer says so, and these words are for stderr.
     Miss { json: String, words: String },
 }
@@ -39,7 +39,23 @@ pub struct Mock {
     asked: Mutex<HashMap<String, usize>>,
 }
 
+/// The lives of the server in a script, in order.
+fn lives(script: &[Ask]) -> Vec<u32> {
+    let mut all: Vec<u32> = script.iter().map(|a| a.generation).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 impl Mock {
+    /// Of what a client said then, once so many lives of the server are over: what was asked in those is not asked
+    /// again. After the last life the last one goes on.
+    pub fn after(script: Vec<Ask>, over: usize) -> Mock {
+        let lives = lives(&script);
+        let from = lives.get(over.min(lives.len().saturating_sub(1))).copied().unwrap_or(0);
+        Mock::new(script.into_iter().filter(|a| a.generation >= from).collect())
+    }
+
     /// Of what a client said then.
     pub fn new(script: Vec<Ask>) -> Mock {
         let mut by_key: HashMap<String, Vec<usize>> = HashMap::new();
@@ -112,25 +128,35 @@ impl Mock {
             },
         };
         let Some(ask) = self.script.get(*at) else { return self.miss(&id, &method, params) };
+        let around = || around(ask, params);
         let after =
             Duration::from_secs_f64(ask.took_ms.unwrap_or(0.0).clamp(0.0, 86_400_000.0) / 1000.0);
         match &ask.answer {
-            Some(Said::Result(r)) => Step::Answer { json: frame::result(&id, r), after },
+            Some(Said::Result(r)) => {
+                Step::Answer { json: frame::result(&id, r), after, around: around() }
+            }
             Some(Said::Error(e)) => {
                 let json = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{e}}}"#, id.to_json());
-                Step::Answer { json, after }
+                Step::Answer { json, after, around: around() }
             }
-            None if method == "ping" => Step::Answer { json: frame::result(&id, "{}"), after },
-            None => Step::Silence(format!(
-                "{}: it was never answered then, and is not now",
-                told(&method, params)
-            )),
+            None if method == "ping" && ask.died.is_none() => {
+                Step::Answer { json: frame::result(&id, "{}"), after, around: Vec::new() }
+            }
+            None => Step::Silence {
+                words: format!(
+                    "{}: it was never answered then, and is not now",
+                    told(&method, params)
+                ),
+                around: around(),
+                died: ask.died,
+            },
         }
     }
 
     fn miss(&self, id: &Id, method: &str, params: Option<&str>) -> Step {
         if method == "ping" {
-            return Step::Answer { json: frame::result(id, "{}"), after: Duration::ZERO };
+            let json = frame::result(id, "{}");
+            return Step::Answer { json, after: Duration::ZERO, around: Vec::new() };
         }
         let known =
             self.script.iter().any(|a| a.id.is_some() && a.method.as_deref() == Some(method));
@@ -175,6 +201,28 @@ impl Mock {
     }
 }
 
+/// What was told around it then; progress carries the token of now, and is left out where there is none.
+fn around(ask: &Ask, params: Option<&str>) -> Vec<Told> {
+    let meta = |p: Option<&str>| {
+        raw::get(p?, "_meta").and_then(|m| raw::get(m, "progressToken")).map(str::to_owned)
+    };
+    let (then, now) = (meta(ask.params.as_deref()), meta(params));
+    let told = ask.told.iter().filter_map(|t| {
+        if t.stderr {
+            return Some(t.clone());
+        }
+        let token = raw::get(&t.text, "params").and_then(|p| raw::get(p, "progressToken"));
+        let Some(token) = token else { return Some(t.clone()) };
+        // Another call's progress is not this one's.
+        let now = now.as_deref().filter(|_| then.as_deref() == Some(token))?;
+        let old = format!("\"progressToken\":{token}");
+        let plain = t.text.replacen("\"progressToken\": ", "\"progressToken\":", 1);
+        let text = plain.replacen(&old, &format!("\"progressToken\":{now}"), 1);
+        Some(Told { text, ..t.clone() })
+    });
+    told.collect()
+}
+
 /// A request in a few words. May hold foreign text.
 fn told(method: &str, params: Option<&str>) -> String {
     let params = params.unwrap_or_default();
@@ -215,6 +263,7 @@ mod tests {
             params: Some(params.into()),
             answer: answer.map(|a| Said::Result(a.into())),
             took_ms: Some(20.0),
+            ..Ask::default()
         }
     }
 
@@ -242,7 +291,7 @@ mod tests {
         assert_eq!(said(&again), r#"{"jsonrpc":"2.0","id":"x","result":{"n":1}}"#);
         assert_eq!(said(&again), r#"{"jsonrpc":"2.0","id":"x","result":{"n":2}}"#);
         assert!(said(&again).contains("recorded 2 times and is now asked for the 3rd time"));
-        assert!(matches!(mock.step(&call(r#"{"lost":1}"#)), Step::Silence(_)));
+        assert!(matches!(mock.step(&call(r#"{"lost":1}"#)), Step::Silence { died: None, .. }));
         let miss = said(&call(r#"{"a":1,"b":3}"#));
         assert!(
             miss.contains("-32010") && miss.contains(r#"nearest: tools/call t {\"a\":1,\"b\":2}"#),
@@ -257,5 +306,54 @@ mod tests {
         }
         assert!(said(r#"{"id":1,"method":"ping"}"#).contains(r#""result":{}"#));
         assert_eq!(mock.step(r#"{"method":"notifications/initialized"}"#), Step::Nothing);
+    }
+
+    #[test]
+    fn what_stood_around_an_answer_comes_with_it_and_progress_has_the_token_of_now() {
+        let told =
+            |text: &str, before| Told { text: text.into(), stderr: false, before, after_us: 5 };
+        let mut one = ask(
+            "tools/call",
+            r#"{"name":"t","arguments":{"a":1},"_meta":{"progressToken":7}}"#,
+            Some("{}"),
+        );
+        one.told = vec![
+            told(
+                r#"{"method":"notifications/progress","params":{"progressToken": 7,"progress":1}}"#,
+                true,
+            ),
+            told(
+                r#"{"method":"notifications/progress","params":{"progressToken":70,"progress":1}}"#,
+                true,
+            ),
+            told(r#"{"method":"notifications/message","params":{"data":"x"}}"#, false),
+        ];
+        let mock = Mock::new(vec![one]);
+        let Step::Answer { around, .. } = mock.step(&call(r#"{"a":1}"#)) else { panic!() };
+        let texts: Vec<_> = around.iter().map(|t| (t.text.as_str(), t.before)).collect();
+        assert_eq!(
+            texts,
+            [
+                (
+                    r#"{"method":"notifications/progress","params":{"progressToken":9,"progress":1}}"#,
+                    true
+                ),
+                (r#"{"method":"notifications/message","params":{"data":"x"}}"#, false),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_life_that_is_over_is_not_lived_again() {
+        let p = r#"{"name":"t","arguments":{"a":1}}"#;
+        let died = Some(Died { code: None, signal: Some(9), after_us: 1 });
+        let first = Ask { generation: 1, died, ..ask("tools/call", p, None) };
+        let second = Ask { generation: 2, ..ask("tools/call", p, Some(r#"{"n":2}"#)) };
+        let script = vec![first, second];
+        let step = |over| Mock::after(script.clone(), over).step(&call(r#"{"a":1}"#));
+        assert!(matches!(step(0), Step::Silence { died: Some(d), .. } if d.signal == Some(9)));
+        for over in [1, 2, 9] {
+            assert!(matches!(step(over), Step::Answer { json, .. } if json.contains(r#"{"n":2}"#)));
+        }
     }
 }

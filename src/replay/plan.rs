@@ -131,8 +131,7 @@ mod tests {
             id: Some(Id::from(1)),
             method: method.map(str::to_owned),
             params: Some(params.into()),
-            answer: None,
-            took_ms: None,
+            ..Ask::default()
         }
     }
 

@@ -3,10 +3,10 @@
 use crate::journal::Kind;
 use crate::json::python::python_dumps;
 use crate::json::raw;
-use crate::record::entry::{Entry, Side, What};
+use crate::record::entry::{Entry, What};
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// An answer, as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +17,32 @@ pub enum Said {
     Error(String),
 }
 
+/// What the server said by itself around an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The raw notification; for stderr its line.
+    pub text: String,
+    /// It is a line of stderr.
+    pub stderr: bool,
+    /// It came before the answer.
+    pub before: bool,
+    /// How long after the request, in microseconds.
+    pub after_us: u64,
+}
+
+/// The server's end, before it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Died {
+    /// The exit code.
+    pub code: Option<i32>,
+    /// The signal.
+    pub signal: Option<i32>,
+    /// How long after the request, in microseconds.
+    pub after_us: u64,
+}
+
 /// One message of the client.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ask {
     /// Its event.
     pub seq: u64,
@@ -36,6 +60,10 @@ pub struct Ask {
     pub answer: Option<Said>,
     /// How long that took, in milliseconds.
     pub took_ms: Option<f64>,
+    /// What the server said by itself since, until the next message of the client.
+    pub told: Vec<Told>,
+    /// The server ended while this waited.
+    pub died: Option<Died>,
 }
 
 impl Ask {
@@ -59,60 +87,106 @@ impl Ask {
 
 /// All the client said.
 pub fn read(entries: &[Entry]) -> Vec<Ask> {
-    let mut asks: Vec<Ask> = Vec::new();
-    let mut by_id: HashMap<(u32, Id), usize> = HashMap::new();
-    let mut by_exchange: HashMap<u64, usize> = HashMap::new();
+    let mut r = Reading::default();
     for e in entries {
-        let (raw_bytes, exchange) = match &e.what {
-            What::Event(Kind::Sent { raw, exchange, .. } | Kind::Received { raw, exchange }) => {
-                (raw, *exchange)
+        match &e.what {
+            What::Event(Kind::Sent { raw, exchange, .. }) => r.sent(e, raw, *exchange),
+            What::Event(Kind::Received { raw, exchange }) => r.received(e, raw, *exchange),
+            What::Event(Kind::Stderr { raw }) => {
+                r.told(e, String::from_utf8_lossy(raw).into_owned(), true);
             }
-            _ => continue,
-        };
+            What::Event(Kind::Exit { code, signal, .. }) => r.died(e, *code, *signal),
+            _ => {}
+        }
+    }
+    r.asks
+}
+
+#[derive(Default)]
+struct Reading {
+    asks: Vec<Ask>,
+    by_id: HashMap<(u32, Id), usize>,
+    by_exchange: HashMap<u64, usize>,
+    /// Given up by the client: nobody waits for these when the server ends.
+    cancelled: HashSet<usize>,
+}
+
+impl Reading {
+    fn sent(&mut self, e: &Entry, raw_bytes: &[u8], exchange: Option<u64>) {
         let text = String::from_utf8_lossy(raw_bytes);
-        let frame = Frame::parse(&text);
-        if e.side() == Some(Side::Sent) {
-            let (id, method, params) = match frame {
-                Frame::Request { id, method, params } => (Some(id), Some(method), params),
-                Frame::Notification { method, params } => (None, Some(method), params),
-                Frame::Response { .. } => (None, None, None),
-                Frame::Malformed { .. } | Frame::NotRpc => continue,
-            };
-            if let Some(id) = &id {
-                by_id.insert((e.generation, id.clone()), asks.len());
-            }
-            if let Some(x) = exchange {
-                by_exchange.insert(x, asks.len());
-            }
-            asks.push(Ask {
-                seq: e.seq,
-                generation: e.generation,
-                mono_us: e.mono_us,
-                id,
-                method,
-                params: params.map(str::to_owned),
-                answer: None,
-                took_ms: None,
-            });
-        } else if let Frame::Response { id, answer } = frame {
-            let said = match answer {
-                Answer::Result(r) => Said::Result(r.to_owned()),
-                Answer::Error { raw, .. } => Said::Error(raw.to_owned()),
-            };
-            // An exchange knows whose answer it carries, whatever id the answer has.
-            let own = exchange.and_then(|x| by_exchange.get(&x)).copied();
-            let own = own.filter(|i| {
-                asks.get(*i).is_some_and(|a| a.id == id || matches!(said, Said::Error(_)))
-            });
-            let at = own.or_else(|| by_id.get(&(e.generation, id?)).copied());
-            if let Some(ask) = at.and_then(|i| asks.get_mut(i)).filter(|a| a.answer.is_none()) {
-                ask.answer = Some(said);
-                ask.took_ms = Some(e.mono_us.saturating_sub(ask.mono_us) as f64 / 1000.0);
+        let (id, method, params) = match Frame::parse(&text) {
+            Frame::Request { id, method, params } => (Some(id), Some(method), params),
+            Frame::Notification { method, params } => (None, Some(method), params),
+            Frame::Response { .. } => (None, None, None),
+            Frame::Malformed { .. } | Frame::NotRpc => return,
+        };
+        if method.as_deref() == Some("notifications/cancelled") {
+            let of = params.and_then(|p| raw::get(p, "requestId")).map(Id::from_raw);
+            let of = of.and_then(|id| self.by_id.get(&(e.generation, id)));
+            self.cancelled.extend(of);
+        }
+        if let Some(id) = &id {
+            self.by_id.insert((e.generation, id.clone()), self.asks.len());
+        }
+        if let Some(x) = exchange {
+            self.by_exchange.insert(x, self.asks.len());
+        }
+        self.asks.push(Ask {
+            seq: e.seq,
+            generation: e.generation,
+            mono_us: e.mono_us,
+            id,
+            method,
+            params: params.map(str::to_owned),
+            ..Ask::default()
+        });
+    }
+
+    fn received(&mut self, e: &Entry, raw_bytes: &[u8], exchange: Option<u64>) {
+        let text = String::from_utf8_lossy(raw_bytes);
+        let (id, answer) = match Frame::parse(&text) {
+            Frame::Response { id, answer } => (id, answer),
+            Frame::Notification { .. } => return self.told(e, text.into_owned(), false),
+            _ => return,
+        };
+        let said = match answer {
+            Answer::Result(r) => Said::Result(r.to_owned()),
+            Answer::Error { raw, .. } => Said::Error(raw.to_owned()),
+        };
+        // An exchange knows whose answer it carries, whatever id the answer has.
+        let own = exchange.and_then(|x| self.by_exchange.get(&x)).copied();
+        let own = own.filter(|i| {
+            self.asks.get(*i).is_some_and(|a| a.id == id || matches!(said, Said::Error(_)))
+        });
+        let at = own.or_else(|| self.by_id.get(&(e.generation, id?)).copied());
+        if let Some(ask) = at.and_then(|i| self.asks.get_mut(i)).filter(|a| a.answer.is_none()) {
+            ask.answer = Some(said);
+            ask.took_ms = Some(e.mono_us.saturating_sub(ask.mono_us) as f64 / 1000.0);
+        }
+    }
+
+    /// Belongs to what the client asked last in this life.
+    fn told(&mut self, e: &Entry, text: String, stderr: bool) {
+        let of = |a: &&mut Ask| a.generation == e.generation && a.id.is_some();
+        if let Some(ask) = self.asks.iter_mut().rev().take(TOLD).find(of) {
+            let after_us = e.mono_us.saturating_sub(ask.mono_us);
+            ask.told.push(Told { text, stderr, before: ask.answer.is_none(), after_us });
+        }
+    }
+
+    fn died(&mut self, e: &Entry, code: Option<i32>, signal: Option<i32>) {
+        for (i, a) in self.asks.iter_mut().enumerate() {
+            let waits = a.generation == e.generation && a.id.is_some() && a.answer.is_none();
+            if waits && !self.cancelled.contains(&i) {
+                let after_us = e.mono_us.saturating_sub(a.mono_us);
+                a.died = Some(Died { code, signal, after_us });
             }
         }
     }
-    asks
 }
+
+/// How far back the request is looked for that a notification belongs to.
+const TOLD: usize = 64;
 
 /// What is compared of a request: its method, and its parameters without what is new each time (`_meta`, and
 /// with it tokens and trace ids); of `initialize` the method alone.

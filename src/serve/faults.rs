@@ -63,6 +63,8 @@ struct Left {
     calls: AtomicU32,
     /// Answers of calls that are never written.
     drop_answers: AtomicU32,
+    /// The answer of the next call that ends while this file is there is never written, and the file is taken away.
+    drop_when: Option<PathBuf>,
     /// Calls whose session is told to be lost, with the status that says so.
     lose_session: (u16, AtomicU32),
     /// Calls answered with this status and nothing else.
@@ -85,7 +87,7 @@ pub enum Instead {
 }
 
 impl Faults {
-    /// From the words of `--fault`: `kill:POINT`, `once:FILE`, `exit:N`, `drop-answer[:N]`, `lose-session:404|400`,
+    /// From the words of `--fault`: `kill:POINT`, `once:FILE`, `exit:N`, `drop-answer[:N]`, `drop-when:FILE`, `lose-session:404|400`,
     /// `busy:429|503[*N]`, `rpc-error[:N]`.
     ///
     /// # Errors
@@ -105,6 +107,7 @@ impl Faults {
                 "once" => left.once = Some(value.into()),
                 "exit" => left.exit_at = number(value)?,
                 "drop-answer" => left.drop_answers = number(value)?.into(),
+                "drop-when" => left.drop_when = Some(value.into()),
                 "rpc-error" => left.rpc_errors = number(value)?.into(),
                 "lose-session" | "busy" => {
                     let (status, times) = value.split_once('*').unwrap_or((value, ""));
@@ -150,6 +153,7 @@ impl Faults {
     /// Whether this call's answer is never written.
     pub fn drops_answer(&self) -> bool {
         take(&self.0.drop_answers)
+            || self.0.drop_when.as_ref().is_some_and(|file| std::fs::remove_file(file).is_ok())
     }
 
     /// Whether this call is answered with a JSON-RPC error instead.

@@ -19,6 +19,7 @@ pub enum Action {
     Find,
     Reissue,
     Filter,
+    GoTo,
     Verify,
     Reconnect,
     Palette,
@@ -27,6 +28,7 @@ pub enum Action {
     Quit,
     // The time line.
     TimeLine,
+    Findings,
     Source,
     Mark,
     NextMark,
@@ -93,6 +95,8 @@ pub enum Context {
     Verify,
     /// Typing a filter.
     Filter,
+    /// Typing a request_id to go to.
+    GoTo,
     /// The re-issue dialog, its question.
     Reissue,
     /// The re-issue dialog, in the arguments.
@@ -101,6 +105,8 @@ pub enum Context {
     Form,
     /// The time line.
     Timeline,
+    /// The findings of the audit.
+    Findings,
     /// A JSON text.
     Json,
     /// Typing what is searched in help or JSON.
@@ -125,10 +131,12 @@ impl Context {
             Context::Calls => "in calls",
             Context::Verify => "in verify",
             Context::Filter => "while typing a filter",
+            Context::GoTo => "while typing a request_id",
             Context::Reissue => "in the re-issue dialog",
             Context::Arguments => "in its arguments",
             Context::Form => "in a server's question",
             Context::Timeline => "in the time line",
+            Context::Findings => "in the findings",
             Context::Json => "in a JSON text",
             Context::Search => "while typing a search",
             Context::Pick => "in a list to choose from",
@@ -147,10 +155,12 @@ impl Context {
             Context::Calls => "calls",
             Context::Verify => "verify",
             Context::Filter => "filter",
+            Context::GoTo => "go-to",
             Context::Reissue => "reissue",
             Context::Arguments => "arguments",
             Context::Form => "form",
             Context::Timeline => "timeline",
+            Context::Findings => "findings",
             Context::Json => "json",
             Context::Search => "search",
             Context::Pick => "pick",
@@ -161,17 +171,19 @@ impl Context {
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Context; 16] = [
+    pub const ALL: [Context; 18] = [
         Context::Main,
         Context::Requests,
         Context::Detail,
         Context::Calls,
         Context::Verify,
         Context::Filter,
+        Context::GoTo,
         Context::Reissue,
         Context::Arguments,
         Context::Form,
         Context::Timeline,
+        Context::Findings,
         Context::Json,
         Context::Search,
         Context::Pick,
@@ -234,7 +246,8 @@ impl Entry {
 pub static TABLE: &[Entry] = {
     use Action as A;
     use Context::{
-        Arguments, Calls, Cancel, Detail, Filter, Form, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline, Verify,
+        Arguments, Calls, Cancel, Detail, Filter, Findings, Form, GoTo, Json, Main, Pick, Quit, Reading, Reissue, Requests, Search, Timeline,
+        Verify,
     };
     const fn entry(
         context: Context, action: Action, footer: bool, name: &'static str,
@@ -258,9 +271,11 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::NextPane, true, "pane", &["tab"], "go to the next pane"),
         entry(Main, A::PrevPane, false, "pane back", &["shift-tab"], "go to the pane before"),
         entry(Main, A::Filter, true, "filter", &["/"], "show only requests that hold a text"),
+        entry(Main, A::GoTo, false, "go to", &["o"], "go to a request_id that is typed, in the list or not"),
         entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
         entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
-        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event in its order, of a recording or of this session"),
+        entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event, of a recording or this session"),
+        entry(Main, A::Findings, false, "findings", &["A"], "what the audit finds in the recording: state handles made, used, lost; live"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),
@@ -291,6 +306,9 @@ pub static TABLE: &[Entry] = {
         entry(Filter, A::Up, false, "up", &["up"], "move up"),
         entry(Filter, A::Down, false, "down", &["down"], "move down"),
         entry(Filter, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(GoTo, A::Choose, true, "go there", &["enter"], "select it, then look it up or repeat it"),
+        entry(GoTo, A::Close, true, "leave", &["esc"], "back to the screen"),
+        entry(GoTo, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Reissue, A::Send, true, "send", &["enter"], "send the call, where Enter is the answer"),
         entry(Reissue, A::Agree, true, "send it", &["y"], "send the call, where y is the answer"),
         entry(Reissue, A::EditArgs, true, "edit arguments", &["tab"], "go to the arguments"),
@@ -325,6 +343,7 @@ pub static TABLE: &[Entry] = {
         entry(Timeline, A::Back, false, "where from", &["backspace", "ctrl-o"], "go back to where the last jump began"),
         entry(Timeline, A::Source, true, "other session", &["o"], "the recording, or this session"),
         entry(Timeline, A::Copy, false, "copy", &["y"], "copy the text"),
+        entry(Timeline, A::Findings, false, "findings", &["A"], "what the audit finds in the recording"),
         entry(Timeline, A::Up, false, "up", &["up", "k"], "move up"),
         entry(Timeline, A::Down, false, "down", &["down", "j"], "move down"),
         entry(Timeline, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
@@ -333,6 +352,15 @@ pub static TABLE: &[Entry] = {
         entry(Timeline, A::Bottom, false, "bottom", &["end", "G"], "go to the last event, and follow"),
         entry(Timeline, A::Close, true, "close", &["esc", "q"], "back to the panes"),
         entry(Timeline, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
+        entry(Findings, A::Details, true, "its frame", &["enter"], "go to its frame in the time line"),
+        entry(Findings, A::Up, false, "up", &["up", "k"], "move up"),
+        entry(Findings, A::Down, false, "down", &["down", "j"], "move down"),
+        entry(Findings, A::PageUp, false, "page up", &["pageup", "ctrl-u"], "move up by a page"),
+        entry(Findings, A::PageDown, false, "page down", &["pagedown", "ctrl-d"], "move down by a page"),
+        entry(Findings, A::Top, false, "top", &["home", "g"], "go to the first"),
+        entry(Findings, A::Bottom, false, "bottom", &["end", "G"], "go to the last"),
+        entry(Findings, A::Close, true, "close", &["esc", "q"], "back to the panes"),
+        entry(Findings, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Json, A::Fold, true, "fold", &["enter", "space"], "fold or unfold what begins on this line"),
         entry(Json, A::FoldAll, true, "fold all", &["z"], "fold everything below the first level, or unfold it"),
         entry(Json, A::Raw, true, "raw", &["r"], "the text as it was received; again shows the tree"),

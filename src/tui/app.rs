@@ -14,7 +14,7 @@ use super::tree;
 use super::watch::Watch;
 use super::wire::{Reach, WireView};
 use crate::config::Bell;
-use crate::journal::{CallId, LinkState};
+use crate::journal::{CallId, LinkState, Outcome};
 use crate::judge::{State, Verdict};
 use crate::time::Time;
 use ratatui::layout::Rect;
@@ -64,10 +64,14 @@ pub enum Overlay {
     },
     /// Every frame and event.
     Timeline,
+    /// What the audit finds in the recording.
+    Findings,
     /// What this run sent.
     Log {
         scroll: usize,
     },
+    /// A request_id is being typed, to go to.
+    GoTo(String),
     /// The first of the server's open questions.
     Form,
     /// Cancel this call?
@@ -188,6 +192,7 @@ pub struct App {
     /// The server's open questions, oldest first.
     pub questions: Vec<Form>,
     pub timeline: super::timeline::Timeline,
+    pub findings: super::findings::Findings,
     /// Lines of `--stderr-file`, oldest first, and how many came before them.
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
@@ -246,6 +251,7 @@ impl App {
             sent: Vec::new(),
             questions: Vec::new(),
             timeline: super::timeline::Timeline::default(),
+            findings: super::findings::Findings::default(),
             stderr_file: Arc::default(),
             hits: Vec::new(),
             seq: 0,
@@ -258,8 +264,10 @@ impl App {
         match &self.overlay {
             None => Context::of(self.pane).unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
+            Some(Overlay::GoTo(_)) => Context::GoTo,
             Some(Overlay::Timeline) if self.timeline.typing => Context::Search,
             Some(Overlay::Timeline) => Context::Timeline,
+            Some(Overlay::Findings) => Context::Findings,
             Some(Overlay::Help(r)) if r.typing => Context::Search,
             Some(Overlay::Json { views, at }) => match views.get(*at) {
                 Some(v) if v.typing => Context::Search,
@@ -332,6 +340,10 @@ impl App {
                     && self.requests.selected.as_ref().is_some_and(|id| !self.finding.contains(id))
             }
             Action::Reissue => selected && self.is_ready(),
+            Action::Findings => self.start.recording.is_some(),
+            Action::Details if matches!(self.overlay, Some(Overlay::Findings)) => {
+                self.findings.selected().is_some()
+            }
             Action::Details if self.is_main() => match self.pane {
                 Pane::Requests => selected,
                 Pane::Calls => self.call_request().is_some(),
@@ -394,6 +406,7 @@ impl App {
             Action::Source => self.start.recording.is_some() && self.start.endpoint.is_some(),
             Action::Details => row.is_some_and(|r| r.request_id.is_some()),
             Action::Copy => row.is_some(),
+            Action::Findings => self.start.recording.is_some(),
             _ => true,
         }
     }
@@ -437,10 +450,12 @@ impl App {
             (None, _) => {
                 let id = self.requests.selected.as_deref()?;
                 let wire = self.wire.as_deref()?;
-                wire.pending().filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
+                let own = wire.pending().filter(|c| !c.is_agents());
+                own.filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
             }
         };
-        self.wire.as_ref()?.pending().find(|c| c.id == id)
+        // The agent's calls are not ours to give up.
+        self.wire.as_ref()?.pending().find(|c| c.id == id && !c.is_agents())
     }
 
     /// What goes on at the server when redial quits now: calls in flight, in words.
@@ -463,6 +478,29 @@ impl App {
             }
         });
         pending.chain(under_way).collect()
+    }
+
+    /// What may go on at the server though nobody waits for its answer: calls whose outcome is unknown, whose server was
+    /// not seen to end, and which nothing has shown to be done since.
+    pub fn perhaps_going_on(&self) -> Vec<String> {
+        let Some(wire) = self.wire.as_deref() else { return Vec::new() };
+        let alive = |n| wire.generations.iter().any(|g| g.n == n && g.ended.is_none());
+        let done = |id: &str, since: CallId| {
+            let by_call = wire.calls_of(id).any(|c| c.id > since && c.status == Some("done"));
+            by_call || self.requests.iter().any(|l| l.id() == id && l.judged.state == State::Done)
+        };
+        let open = wire.calls.iter().filter(|c| {
+            c.outcome == Some(Outcome::Unknown)
+                && !c.is_agents()
+                && alive(c.generation)
+                && !c.request_id.as_deref().is_some_and(|id| done(id, c.id))
+        });
+        open.map(|c| {
+            let age = crate::time::span(c.sent_at.age_at(self.now));
+            let id = c.request_id.as_deref().unwrap_or_default();
+            format!("{} {id}, sent {age} ago: outcome unknown", c.tool)
+        })
+        .collect()
     }
 
     /// The screen's division at this size.

@@ -14,7 +14,9 @@ pub struct Counts {
     pub as_of: Option<Time>,
     /// Why it can't be read now; the facts are then the last good ones.
     pub trouble: Option<String>,
-    /// Things worth saying about the file (a missing `-wal`, another file under the same name).
+    /// What may mislead: another file under the same name, rows that could not be read.
+    pub warnings: Vec<String>,
+    /// Things worth saying about the file (a missing `-wal`).
     pub remarks: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ pub mod action;
 pub mod app;
 pub mod data;
 pub mod dialog;
+pub mod findings;
 #[cfg(test)]
 mod fixture;
 pub mod form;

@@ -62,6 +62,8 @@ pub enum Msg {
     StderrFile(Arc<FileTail>),
     /// An answer to [`Effect::Timeline`], or what is new since.
     Timeline(Box<super::timeline::Window>),
+    /// What [`Effect::Audit`] has found so far.
+    Audited(Arc<super::findings::Audited>),
 }
 
 /// What the mouse did.
@@ -129,6 +131,8 @@ pub enum Effect {
     },
     /// Rows of the time line; `None`: nobody looks any more.
     Timeline(Option<super::timeline::Ask>),
+    /// Audit the recording, from now on.
+    Audit,
     /// End the program.
     Quit,
 }

@@ -2,12 +2,13 @@
 //!
 //! `facts` follows the ledger and keeps what rows are judged with, `windows` reads rows, `wanted` filters them, `wire`
 //! follows the journal, `recorded` a recording, `timeline` reads the events of either, `acts` looks up, plans and
-//! sends, `counts` counts for who watches, `texts` makes what is copied or shown as a tree, `asked` holds the
+//! sends, `counts` counts for who watches, `audit` audits the recording, `texts` makes what is copied or shown as a tree, `asked` holds the
 //! server's questions, `tail` follows a file of stderr. Each runs on its own; answers echo their question, so
 //! nothing here needs to be in step with the screen.
 
 mod acts;
 mod asked;
+mod audit;
 mod counts;
 mod facts;
 mod recorded;
@@ -215,6 +216,8 @@ async fn serve(
     }
     let (watched, watched_seen) = watch::channel((false, 0));
     tasks.spawn(counts::follow(hands.clone(), watched_seen, calls_seen.clone()));
+    let (audited, audited_seen) = watch::channel(false);
+    tasks.spawn(audit::follow(hands.clone(), audited_seen));
     tasks.spawn(facts::follow(hands.clone(), calls_seen));
     tasks.spawn(windows::serve(hands.clone(), windows_asked));
     tasks.spawn(acts::details(hands.clone(), selected_seen));
@@ -227,6 +230,7 @@ async fn serve(
             Effect::Timeline(ask) => drop(time.send(ask)),
             Effect::Answer { id, content } => drop(answers.send((id, content))),
             Effect::Verify { on } => watched.send_modify(|w| *w = (on, w.1 + 1)),
+            Effect::Audit => drop(audited.send_replace(true)),
             Effect::Quit => return,
             act => drop(tasks.spawn(acts::act(hands.clone(), act))),
         }

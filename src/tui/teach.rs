@@ -59,6 +59,11 @@ impl Playing {
         self.lesson().steps.is_empty()
     }
 
+    /// It is over, and the truth is what the lesson is about.
+    pub fn is_true(&self) -> bool {
+        self.truth.is_some_and(|n| n == self.lesson().effects)
+    }
+
     /// The step that comes next.
     pub fn next(&self) -> Option<&'static Step> {
         self.lesson().steps.get(self.step)
@@ -136,6 +141,10 @@ fn lesson_key(school: &mut School, code: Code) -> Vec<Effect> {
         }
         _ => {}
     }
+    if p.shown.too_late {
+        // It shows something else now: from the start, or nothing.
+        return if code == Code::Enter { open(school, school.at) } else { Vec::new() };
+    }
     if p.truth.is_some() {
         return match code {
             Code::Enter | Code::Char(' ') => match LESSONS.get(p.lesson + 1) {
@@ -185,7 +194,11 @@ fn news(school: &mut School, shown: Shown) -> Vec<Effect> {
         p.waiting = false;
     }
     p.shown = shown;
-    if p.truth.is_some() && school.finished.insert(p.lesson().name.to_owned()) {
+    if p.shown.too_late {
+        p.waiting = false;
+        return Vec::new();
+    }
+    if p.is_true() && school.finished.insert(p.lesson().name.to_owned()) {
         return vec![Effect::Finished(p.lesson().name)];
     }
     Vec::new()
@@ -312,6 +325,28 @@ mod tests {
         let p = s.playing.clone().unwrap();
         assert_eq!((p.guess, p.truth), (Some(1), Some(2)));
         assert_eq!(update(&mut s, Msg::Key(Key::plain(Code::Enter))), [Effect::Open(1)]);
+    }
+
+    #[test]
+    fn a_lesson_that_shows_something_else_is_played_again_and_teaches_nothing() {
+        let mut s = School::default();
+        press(&mut s, "4o");
+        done(&mut s, 1, 0);
+        press(&mut s, "s");
+        let late = Shown { done: 2, effects: Some(1), too_late: true, ..Shown::default() };
+        assert_eq!(update(&mut s, Msg::Shown(late)), []);
+        assert_eq!(press(&mut s, "krfa1"), [], "no further step means anything");
+        assert_eq!(update(&mut s, Msg::Key(Key::plain(Code::Enter))), [Effect::Open(3)]);
+        assert!(s.finished.is_empty());
+        // Another count than the lesson is about: neither finished nor explained.
+        let mut s = School::default();
+        press(&mut s, "1o");
+        done(&mut s, 1, 0);
+        press(&mut s, "d");
+        done(&mut s, 2, 1);
+        press(&mut s, "2n");
+        assert_eq!(done(&mut s, 3, 1), []);
+        assert!(s.finished.is_empty() && !s.playing.as_ref().unwrap().is_true());
     }
 
     #[test]

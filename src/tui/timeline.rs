@@ -253,7 +253,17 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     t.follow = matches!(goto, Goto::End);
     (t.typing, t.reading, t.paused) = (false, false, false);
     app.overlay = Some(Overlay::Timeline);
+    super::findings::ask(app, out);
     go(app, goto, out);
+}
+
+/// Opens the recording's at this event; a filter that could hide it goes.
+pub fn open_at(app: &mut App, seq: u64, out: &mut Vec<Effect>) {
+    let t = &mut app.timeline;
+    t.which = Which::Recording;
+    (t.follow, t.typing, t.reading, t.paused) = (false, false, false, false);
+    app.overlay = Some(Overlay::Timeline);
+    go(app, Goto::Event(seq), out);
 }
 
 fn go(app: &mut App, goto: Goto, out: &mut Vec<Effect>) {
@@ -310,6 +320,10 @@ pub fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             }
         }
         Action::Filter => t.typing = true,
+        Action::Findings => {
+            out.push(Effect::Timeline(None));
+            super::findings::open(app, out);
+        }
         Action::Follow => {
             t.follow = !t.follow;
             let on = t.follow;

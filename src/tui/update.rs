@@ -8,7 +8,7 @@ use super::msg::{Effect, Msg};
 use super::update_scroll::{read, scroll};
 use super::wire::WireView;
 use super::{
-    timeline, update_dialog as dialog, update_main as main, update_mouse as mouse,
+    findings, timeline, update_dialog as dialog, update_main as main, update_mouse as mouse,
     update_over as over,
 };
 use crate::config::Bell;
@@ -46,7 +46,15 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             app.now = now;
             app.requests.fade(now);
         }
-        Msg::Counts(counts) => app.counts = Some(*counts),
+        Msg::Counts(counts) => {
+            // What was not said before is said once where it is read; it stays among the notes.
+            if let Some(before) = &app.counts
+                && let Some(new) = counts.warnings.iter().find(|w| !before.warnings.contains(w))
+            {
+                app.said = Some((Tone::Bad, new.clone()));
+            }
+            app.counts = Some(*counts);
+        }
         Msg::FactsChanged => {
             out.extend(app.requests.refresh().map(Effect::LoadWindow));
             load_detail(app, out);
@@ -127,6 +135,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             app.stderr_file = tail;
         }
         Msg::Timeline(window) => timeline::take(app, *window),
+        Msg::Audited(news) => findings::take(app, news),
     }
 }
 
@@ -193,7 +202,9 @@ fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
             Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
                 timeline::type_key(app, key, out);
             }
-            Context::Search | Context::Pick | Context::Form => over::type_key(app, key),
+            Context::Search | Context::Pick | Context::Form | Context::GoTo => {
+                over::type_key(app, key);
+            }
             // A key that is in the table and can't be used now says why; silence looks like a hang.
             context if context.is_screen() => {
                 let action = app.keymap.lookup(context, key);
@@ -228,10 +239,11 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
         },
         Context::Reissue | Context::Arguments => dialog::act(app, action, out),
         Context::Timeline => timeline::act(app, action, out),
+        Context::Findings => findings::act(app, action, out),
         Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
             timeline::typing(app, action, out);
         }
-        Context::Json | Context::Search | Context::Pick | Context::Form => {
+        Context::Json | Context::Search | Context::Pick | Context::Form | Context::GoTo => {
             over::act(app, context, action, out);
         }
         Context::Reading => match action {
@@ -279,7 +291,7 @@ fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
         Context::Search if matches!(app.overlay, Some(Overlay::Timeline)) => {
             timeline::paste(app, text, out);
         }
-        Context::Search | Context::Pick | Context::Form => over::paste(app, text),
+        Context::Search | Context::Pick | Context::Form | Context::GoTo => over::paste(app, text),
         // Pasting on the main screen would press keys by accident.
         _ => {}
     }
@@ -287,7 +299,8 @@ fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
 
 pub(super) fn quit(app: &mut App, out: &mut Vec<Effect>) {
     let sending = app.dialog().is_some_and(|d| matches!(d.stage, Stage::Sending { .. }));
-    if app.in_flight().is_empty() && app.sending.is_empty() && !sending {
+    let going_on = !app.in_flight().is_empty() || !app.perhaps_going_on().is_empty();
+    if !going_on && app.sending.is_empty() && !sending {
         leave(app, out);
     } else {
         app.overlay = Some(Overlay::Quit);

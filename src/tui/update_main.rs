@@ -27,6 +27,7 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
         Action::Themes => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Themes, app))),
         Action::Copy => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Copy, app))),
         Action::TimeLine => super::timeline::open(app, out),
+        Action::Findings => super::findings::open(app, out),
         Action::Log => app.overlay = Some(Overlay::Log { scroll: usize::MAX }),
         Action::Answer => app.overlay = Some(Overlay::Form),
         Action::Json => {
@@ -59,7 +60,14 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             }
             let (sort, turned) = app.requests.sorted();
             let turned = if turned { ", turned round" } else { "" };
-            app.said = Some((Tone::Plain, format!("sorted by {}{turned}", sort.word())));
+            let (newer, older) = app.requests.more();
+            let some = match newer || older {
+                true => {
+                    format!(": only the {} rows at hand, the ledger has more", app.requests.len())
+                }
+                false => String::new(),
+            };
+            app.said = Some((Tone::Plain, format!("sorted by {}{turned}{some}", sort.word())));
         }
         Action::Follow => {
             out.extend(app.requests.follow().map(Effect::LoadWindow));
@@ -84,6 +92,7 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             app.said = Some((Tone::Plain, format!("the mouse is {on}")));
         }
         Action::Suspend => app.suspending = true,
+        Action::GoTo => app.overlay = Some(Overlay::GoTo(String::new())),
         Action::Filter => {
             app.pane = Pane::Requests;
             app.overlay = Some(Overlay::Filter);
@@ -159,13 +168,14 @@ pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
         Action::Cancel | Action::StopWaiting => "no call waits here for an answer",
         Action::Find | Action::Reissue => match (&app.start.endpoint, &app.requests.selected) {
             (None, _) => "no endpoint is attached: a look-up or a repeat needs the server",
-            (_, None) => "no request is selected",
+            (_, None) => "no request is selected: o takes a request_id",
             _ if app.is_ready() => "a look-up of this request is under way",
             _ => "the server isn't reachable now; R connects again",
         },
         Action::Reconnect if app.start.endpoint.is_none() => "no endpoint is attached",
         Action::Reconnect => "the server is connected",
         Action::TimeLine => "no recording and no endpoint is attached: there are no events",
+        Action::Findings => "no recording is attached: --recording FILE is what can be audited",
         Action::Verify => "no ledger is attached: there is nothing to count",
         _ => return None,
     };

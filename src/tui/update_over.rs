@@ -21,6 +21,7 @@ pub fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect
         Context::Search => searching(app, action),
         Context::Pick => picking(app, action, out),
         Context::Form => asked(app, action, out),
+        Context::GoTo => go_to(app, action, out),
         _ => {}
     }
 }
@@ -49,6 +50,7 @@ pub fn paste(app: &mut App, text: &str) {
 /// Changes whatever is typed into; `typed` is the character where it is one.
 fn edit(app: &mut App, change: impl FnOnce(&mut String), typed: Option<char>) {
     match &mut app.overlay {
+        Some(Overlay::GoTo(id)) => change(id),
         Some(Overlay::Help(r)) => {
             change(&mut r.query);
             r.scroll = 0;
@@ -113,6 +115,21 @@ fn searching(app: &mut App, action: Action) {
         }
         _ => r.scroll = r.scroll.saturating_add_signed(by),
     }
+}
+
+/// A request_id has been typed: there, whether the list has it or not.
+fn go_to(app: &mut App, action: Action, out: &mut Vec<Effect>) {
+    let Some(Overlay::GoTo(id)) = app.overlay.take() else { return };
+    let id = id.trim();
+    if action != Action::Choose || id.is_empty() {
+        return;
+    }
+    // A filter would take the selection back to what it shows.
+    if app.requests.iter().all(|l| l.id() != id) {
+        update::set_filter(app, String::new(), out);
+    }
+    app.requests.select(id);
+    app.pane = super::app::Pane::Detail;
 }
 
 /// Texts have come.
@@ -230,6 +247,9 @@ fn choose(app: &mut App, choice: Choice, out: &mut Vec<Effect>) {
 pub fn click(app: &mut App, line: usize, out: &mut Vec<Effect>) {
     if matches!(app.overlay, Some(Overlay::Timeline)) {
         return super::timeline::click(app, line, out);
+    }
+    if matches!(app.overlay, Some(Overlay::Findings)) {
+        return super::findings::click(app, line, out);
     }
     if let Some(Overlay::Pick(p)) = &mut app.overlay {
         p.at = line;

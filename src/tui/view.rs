@@ -6,6 +6,7 @@ mod calls;
 pub(crate) mod cells;
 mod detail;
 mod dialog;
+mod findings;
 mod foot;
 mod head;
 mod over;
@@ -37,6 +38,7 @@ pub struct Seen {
     json_at: usize,
     /// The first rank of the time line that is shown, and the first line of its text.
     timeline_at: usize,
+    findings_at: usize,
     text_at: usize,
     /// Where what was put, for the mouse; later ones lie over earlier ones.
     pub hits: Vec<(Rect, Hit)>,
@@ -92,10 +94,15 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
             let body = Rect { height: area.height.saturating_sub(2), ..area };
             timeline::draw(&mut ui, body, frame);
         }
+        Some(Overlay::Findings) => {
+            let body = Rect { height: area.height.saturating_sub(2), ..area };
+            findings::draw(&mut ui, body, frame);
+        }
         Some(Overlay::Help(reading)) => reports::help(&mut ui, reading, body, frame),
         Some(Overlay::Log { scroll }) => reports::log(&mut ui, *scroll, body, frame),
         Some(Overlay::Pick(pick)) => over::pick(&mut ui, pick, body, frame),
         Some(Overlay::Json { views, at }) => over::json(&mut ui, views, *at, body, frame),
+        Some(Overlay::GoTo(id)) => over::go_to(&mut ui, id, body, frame),
         Some(Overlay::Form) => over::form(&mut ui, body, frame),
         Some(Overlay::Reissue(d)) => dialog::reissue(&mut ui, d, body, frame),
         Some(Overlay::Cancel(_)) => reports::cancel(&mut ui, body, frame),

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// Settled calls that are copied, newest first; the journal and the CLI have them all.
 const SETTLED: usize = 300;
+/// Notes that are copied.
+const NOTES: usize = 20;
 /// Characters of an answer or a reason kept for a row.
 const PREVIEW: usize = 400;
 
@@ -178,8 +180,15 @@ pub struct WireView {
     pub calls_total: usize,
     /// How many tools are listed.
     pub tools: usize,
-    /// The newest note, when there is one.
-    pub note: Option<(Time, String)>,
+    /// When the server's last message came in.
+    pub heard_at: Option<Time>,
+    /// Lines worth telling, newest last, and how many older ones there were.
+    pub notes: Vec<(Time, String)>,
+    pub notes_dropped: u64,
+    /// What the server asked of redial, and how often.
+    pub asked_of_us: Vec<(String, u64)>,
+    /// Answers to nothing that was asked.
+    pub strays: u64,
 }
 
 impl WireView {
@@ -206,6 +215,7 @@ impl WireView {
                 GenerationView::of(g, session, b)
             })
             .collect();
+        let skip = session.notes.len().saturating_sub(NOTES);
         WireView {
             reach,
             link: session.link.clone(),
@@ -215,7 +225,11 @@ impl WireView {
             calls,
             calls_total: session.calls.len(),
             tools: session.tools.tools.len(),
-            note: session.notes.back().cloned(),
+            heard_at: session.heard_at,
+            notes: session.notes.iter().skip(skip).cloned().collect(),
+            notes_dropped: session.notes_dropped + skip as u64,
+            asked_of_us: session.asked_of_us.iter().map(|(m, n)| (m.clone(), *n)).collect(),
+            strays: session.strays,
         }
     }
 
@@ -252,6 +266,7 @@ impl WireView {
             let b = before.and_then(|b| b.generations.iter().find(|v| v.n == n));
             GenerationView { n, ..GenerationView::of(g, session, b) }
         });
+        let skip = session.notes.len().saturating_sub(NOTES);
         WireView {
             reach,
             link: None,
@@ -261,7 +276,11 @@ impl WireView {
             calls,
             calls_total: all,
             tools: session.tools.tools.len(),
-            note: session.notes.back().cloned(),
+            heard_at: None,
+            notes: session.notes.iter().skip(skip).cloned().collect(),
+            notes_dropped: session.notes_dropped + skip as u64,
+            asked_of_us: Vec::new(),
+            strays: session.strays,
         }
     }
 

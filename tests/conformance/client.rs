@@ -38,7 +38,7 @@ fn settings(scenario: &str) -> Settings {
     let answerer = match scenario {
         "elicitation-sep1034-client-defaults" => Answerer::AcceptDefaults,
         "sep-2322-client-request-state" => Answerer::Ask(confirming()),
-        _ => Answerer::Decline,
+        _ => Answerer::Nobody,
     };
     let listen = matches!(answerer, Answerer::AcceptDefaults);
     Settings { era, answerer, listen, ..Settings::default() }

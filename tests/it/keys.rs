@@ -369,7 +369,7 @@ fn every_key_of_the_footer_does_something_now() {
 
 #[test]
 fn help_and_footer_are_the_table() {
-    let mut a = app((140, 260));
+    let mut a = app((140, 320));
     press(&mut a, "?");
     let shown = crate::screens::text(&crate::screens::draw(&a, "dark"));
     for entry in TABLE {

@@ -209,6 +209,108 @@ fn a_filter_is_a_language_and_a_mistake_in_it_is_marked_while_rows_stay() {
 }
 
 #[test]
+fn a_request_id_is_typed_and_gone_to_whether_the_list_has_it_or_not() {
+    let mut a = app((140, 40));
+    press(&mut a, "/night-00<enter>");
+    update(&mut a, Msg::Paste("nothing types here".into()));
+    press(&mut a, "o");
+    assert!(shown(&a).contains("request_id "), "{}", shown(&a));
+    update(&mut a, Msg::Paste(" night-002 \nand a second line".into()));
+    press(&mut a, "<enter>");
+    assert_eq!(
+        (selected(&a), a.pane, a.requests.filter.as_str()),
+        ("night-002", Pane::Detail, "night-00")
+    );
+    press(&mut a, "oqx<backspace><enter>");
+    assert_eq!((selected(&a), a.requests.filter.as_str()), ("q", ""), "no key but text");
+    assert_eq!(press(&mut a, "f"), [Effect::Find { request_id: "q".into() }]);
+    press(&mut a, "o<enter>");
+    press(&mut a, "oabc<esc>");
+    assert_eq!((selected(&a), a.is_main()), ("q", true));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_is_not_being_read_for_ever_and_its_age_comes_first() {
+    use redial::tui::Start;
+    use redial::tui::data::Counts;
+    let trouble = |as_of| {
+        Msg::Counts(Box::new(Counts {
+            headline: "7 requests".into(),
+            as_of,
+            trouble: Some("x.db is not a SQLite database: its first bytes are text".into()),
+            warnings: vec!["give the SQLite file that the server writes".into()],
+            ..Counts::default()
+        }))
+    };
+    let start = Start { ledger: true, ..Start::default() };
+    let mut a = App::new(start, night::morning(), (60, 16));
+    assert!(shown(&a).contains("Reading the ledger…"));
+    update(&mut a, trouble(None));
+    let seen = shown(&a);
+    for text in ["The ledger can't be read:", "its first bytes are text", "give the SQLite file"] {
+        assert!(seen.contains(text) && !seen.contains("Reading"), "{seen}");
+    }
+    // What was read before stays, with its age where it isn't cut off; nothing is claimed of a row.
+    let mut a = app((60, 16));
+    update(&mut a, trouble(Some(night::morning().plus_seconds(-90.0))));
+    let first = shown(&a).lines().next().unwrap().to_owned();
+    assert!(first.contains(", 1 m 30 s ago: x.db is not"), "{first}");
+    assert!(shown(&a).contains("night-007"));
+    assert_eq!(said(&a), "give the SQLite file that the server writes");
+}
+
+#[test]
+fn over_http_it_says_when_the_server_was_last_heard() {
+    use redial::tui::wire::Reach;
+    let mut a = app((140, 40));
+    let line = |a: &App| shown(a).lines().nth(1).unwrap().to_owned();
+    assert!(line(&a).starts_with(" ● ready ·"));
+    a.start.endpoint = Some(Reach::Http("http://127.0.0.1:8000/mcp".into()));
+    let heard = a.wire.as_ref().unwrap().heard_at.unwrap();
+    assert!(
+        line(&a).starts_with(&format!(" ● ready, last heard at {} ·", heard.clock())),
+        "{}",
+        line(&a)
+    );
+}
+
+#[test]
+fn an_uncertain_end_is_not_told_as_the_servers() {
+    let mut a = app((140, 40));
+    let mut wire = night::wire();
+    wire.generations[1].ended = wire.generations[0].ended;
+    wire.generations[1].ended.as_mut().unwrap().gone_at = None;
+    wire.link.as_mut().unwrap().state = redial::journal::LinkState::Dead;
+    update(&mut a, Msg::Wire(Arc::new(wire)));
+    press(&mut a, "<tab><tab><tab>z");
+    let seen = shown(&a);
+    let says = "the process that redial started ended (signal 9 (SIGKILL)), but something it started may still run";
+    assert_eq!(seen.matches(says).count(), 2, "above and in its place: {seen}");
+}
+
+#[test]
+fn what_was_given_up_is_named_when_quitting_unless_it_is_known_to_be_done() {
+    let mut a = app((140, 40));
+    let wire = |id: &str| {
+        let mut wire = night::wire();
+        let mut call = (*wire.calls[1]).clone();
+        (call.generation, call.request_id) = (2, Some(id.to_owned()));
+        wire.calls.insert(0, Arc::new(call));
+        Msg::Wire(Arc::new(wire))
+    };
+    update(&mut a, wire("night-007"));
+    assert!(press(&mut a, "q").is_empty());
+    let seen = shown(&a);
+    assert!(
+        seen.contains("create_ticket night-007, sent") && seen.contains("outcome unknown"),
+        "{seen}"
+    );
+    press(&mut a, "<esc>");
+    update(&mut a, wire("night-001"));
+    assert_eq!(press(&mut a, "q"), [Effect::Quit], "the ledger says that it is done");
+}
+
+#[test]
 fn panes_are_zoomed_and_borders_moved_and_a_new_size_keeps_the_place() {
     let mut a = app((140, 40));
     press(&mut a, "jj<tab>z");
@@ -462,6 +564,7 @@ fn prepare(a: &mut App, e: &Entry) {
             update(a, Msg::Asked(Box::new(ask)));
             press(a, "<esc>");
         }
+        (_, Action::Findings) => a.start.recording = Some("r.jsonl".into()),
         (_, Action::Back) => drop(press(a, "<tab>")),
         (_, Action::Even) => drop(press(a, ">")),
         _ => drop(press(a, "jjj")),
@@ -483,6 +586,7 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (Context::Json, A::Bottom) => json.is_some_and(|v| v.at + 1 == v.len()),
         (Context::Json, _) => json.is_some(),
         (_, A::Answer) => matches!(a.overlay, Some(Overlay::Form)),
+        (_, A::Findings) => pressed == [Effect::Audit],
         (_, A::Reconnect) => pressed == [Effect::Reconnect],
         (_, A::Next | A::Reissue) => matches!(pressed, [Effect::Plan { .. }]),
         (_, A::Json) => matches!(pressed, [Effect::Json { .. }]),
@@ -493,6 +597,8 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (_, A::PrevPane) => a.pane == Pane::Verify,
         (_, A::Filter) => matches!(a.overlay, Some(Overlay::Filter)),
         (_, A::Verify) => pressed == [Effect::Verify { on: true }],
+        (_, A::TimeLine) => matches!(a.overlay, Some(Overlay::Timeline)),
+        (_, A::GoTo) => matches!(a.overlay, Some(Overlay::GoTo(_))),
         (_, A::Cancel) => matches!(a.overlay, Some(Overlay::Cancel(_))),
         (_, A::StopWaiting) => matches!(pressed, [Effect::GiveUp { tell: false, .. }]),
         (_, A::Copy | A::Palette | A::Themes) => matches!(a.overlay, Some(Overlay::Pick(_))),

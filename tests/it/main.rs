@@ -1,6 +1,8 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod audit;
+mod audit_fresh;
 mod cli_bad_input;
 mod cli_batch;
 mod cli_gate;
@@ -31,15 +33,20 @@ mod killtest_cli;
 mod lab_cli;
 mod ledger_live;
 mod ledger_read;
+mod mock_more;
 mod model;
 mod model_gate;
 mod pictures;
+mod pty_calls;
 mod pty_demo;
 mod pty_more;
 mod pty_restore;
 mod record_http;
+mod record_kills;
 mod record_stdio;
+mod record_tls;
 mod record_witness;
+mod recorded_screen;
 mod replay_mock;
 mod sample_sessions;
 mod screens;

@@ -50,23 +50,3 @@ fn keys_finish_the_abandoned_request_and_a_second_try_changes_nothing() {
     pty.drained();
     pty.screen(|s| assert!(!s.alternate_screen() && !s.hide_cursor() && !s.bracketed_paste()));
 }
-
-#[test]
-fn quitting_in_the_middle_of_a_call_asks_first() {
-    let mut pty = start((80, 24));
-    pty.send("r");
-    pty.wait_for("Send exactly this call?");
-    pty.send("\r");
-    pty.wait_for("Sent, waiting for the answer");
-    escape(&mut pty);
-    pty.send("q");
-    // The work takes 0.4 s: either it is asked, or the call was over by then.
-    pty.wait("a question, or the end", |s| {
-        s.contents().contains("Quit? y quits, Esc stays") || !s.alternate_screen()
-    });
-    if pty.screen(vt100::Screen::alternate_screen) {
-        assert!(pty.text().contains("create_ticket night-005"), "{}", pty.text());
-        pty.send("y");
-    }
-    assert_eq!(pty.ended(), 0);
-}

@@ -211,7 +211,8 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
     wire.reach = Reach::Stdio(h());
     wire.server = Some(h());
     wire.protocol = Some(h());
-    wire.note = Some((night::NIGHT, h()));
+    wire.notes = vec![(night::NIGHT, h())];
+    wire.asked_of_us = vec![(h(), 2)];
     let raw = bytes::Bytes::from_static(b"raw \xff\x9b31m \x1b]0;x\x07 \xe2\x80\xae");
     for g in &mut wire.generations {
         g.session = Some(h());
@@ -342,6 +343,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
                     headline: h(),
                     as_of: None,
                     trouble: Some(h()),
+                    warnings: vec![h()],
                     remarks: vec![h()],
                 })),
             );

@@ -91,9 +91,41 @@ fn every_kind_of_break_is_found_in_both_journal_modes() {
     let no_unique = "ALTER TABLE tickets RENAME TO old; CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT,
         title TEXT, body TEXT); INSERT INTO tickets SELECT * FROM old; DROP TABLE old;";
     let twice = format!("{no_unique} INSERT INTO tickets VALUES ('T-9','b','again','x')");
-    let cases: [(&str, &[&str], &str, i32); 9] = [
+    let nameless = format!("{no_unique} INSERT INTO tickets VALUES ('T-9', NULL, 'again', 'x')");
+    let no_key = "ALTER TABLE requests RENAME TO old; CREATE TABLE requests(request_id TEXT, args_hash TEXT, status TEXT,
+        result TEXT, owner TEXT, claimed_at REAL); INSERT INTO requests SELECT * FROM old; DROP TABLE old;";
+    let two_rows = format!("{no_key} INSERT INTO requests VALUES ('b','h9','done','{{}}','o',4.0)");
+    let no_case = "ALTER TABLE requests RENAME TO old; CREATE TABLE requests(request_id TEXT COLLATE NOCASE PRIMARY KEY,
+        args_hash TEXT, status TEXT, result TEXT, owner TEXT, claimed_at REAL); INSERT INTO requests SELECT * FROM old;
+        DROP TABLE old; UPDATE requests SET request_id='B' WHERE request_id='b'";
+    let cases: [(&str, &[&str], &str, i32); 14] = [
         ("", &[], "exactly once: 3 requests, 3 effects", 0),
         (&twice, &["duplicate_effect/error: b"], "NOT exactly once: 1 duplicate", 1),
+        (
+            &nameless,
+            &["effect_without_request/error: "],
+            "NOT exactly once: 1 effect without request",
+            1,
+        ),
+        (
+            &two_rows,
+            &["unexpected_count/error: "],
+            "NOT exactly once: 3 effects for 4 requests done",
+            1,
+        ),
+        (no_case, &[], "exactly once: 3 requests, 3 effects", 0),
+        (
+            "UPDATE requests SET status='failed' WHERE request_id='c'",
+            &["unfinished/warning: c"],
+            "NOT exactly once: 1 failed",
+            0,
+        ),
+        (
+            "DELETE FROM requests; DELETE FROM tickets",
+            &["unexpected_count/warning: "],
+            "nothing to say yet: 0 requests, 0 effects",
+            0,
+        ),
         (
             "DELETE FROM tickets WHERE request_id='c'",
             &["done_without_effect/error: c"],
@@ -207,6 +239,18 @@ fn a_million_rows_are_counted_and_their_breaks_named() {
     let purged = found.iter().filter(|p| p.starts_with("request_purged/warning")).count();
     assert_eq!((found[0].as_str(), purged), ("done_without_effect/error: r-77", 50));
     assert_eq!(found.iter().filter(|p| p.starts_with("unfinished")).count(), 9);
+}
+
+#[test]
+fn unfinished_rows_beyond_those_that_are_named_are_judged_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 25000)
+         INSERT INTO requests SELECT 'r-'||i, 'x'||i, 'running', NULL, 'owner-'||i, 1.0 + i FROM c";
+    let r = verify(&made(dir.path(), "WAL", sql), &[]);
+    assert_eq!(r.get(&["requests", "abandoned"]), "25000", "{}", r.get(&["requests"]));
+    assert_eq!(r.text(&["sentence"]), "NOT exactly once: 25000 unfinished");
+    let named = problems(&r).iter().filter(|p| p.starts_with("unfinished/warning: r-")).count();
+    assert_eq!(named, 1000);
 }
 
 struct Ending<'a>(&'a AtomicBool);

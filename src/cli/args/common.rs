@@ -51,7 +51,7 @@ pub enum EraArg {
 }
 
 /// A number of seconds, 0 or more.
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
+pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(s) if s.is_finite() && s >= 0.0 => Ok(s),
         _ => Err("a number of seconds, 0 or more".into()),
@@ -96,7 +96,7 @@ pub struct ReadOnly {
 /// `--elicit`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct ElicitArg {
-    /// When the server asks for input: accept its own defaults [default: it is not offered, so it can't ask]
+    /// When the server asks for input: accept its own defaults [default: decline]
     #[arg(long, value_enum, value_name = "HOW")]
     pub elicit: Option<Elicit>,
 }

@@ -9,6 +9,7 @@ mod subject;
 mod trial;
 
 use super::effects::Effects;
+use super::process::Server;
 use crate::client::{Client, Endpoint, Era, Settings};
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
@@ -179,6 +180,16 @@ pub async fn run(plan: Plan, mut seen: impl FnMut(&Trial)) -> Result<Report> {
     Ok(report)
 }
 
+/// Whether somebody takes connections at this URL.
+async fn listens(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return false;
+    };
+    let connect = tokio::net::TcpStream::connect((host.trim_matches(['[', ']']), port));
+    matches!(tokio::time::timeout(Duration::from_secs(1), connect).await, Ok(Ok(_)))
+}
+
 async fn prepare(plan: Plan) -> Result<Run> {
     let is_charge = plan.tool.as_deref() == Some("charge") && plan.target == Target::BuiltIn;
     if plan.target != Target::BuiltIn {
@@ -259,14 +270,32 @@ impl Run {
         .to_vec()
     }
 
-    /// A client for a server that may still be starting.
-    async fn over_http(&self, url: &str) -> Result<Client> {
+    /// Starts the server of an URL, and a client for it. Nothing is sent to anybody else: whoever listens there before
+    /// is not the server that was started, nor is whoever answers when that one has ended.
+    async fn over_http(&self, url: &str, start: &[String]) -> Result<(Server, Client)> {
+        if listens(url).await {
+            return Err(Error::endpoint(format!(
+                "something listens at {url} already, and it is not the server that is to be killed: nothing was sent"
+            ))
+            .hint("end it, or name another port in --http and --start"));
+        }
+        let mut server = Server::start_guarded(start)?;
         let until = Instant::now() + Duration::from_secs_f64(self.settings().start_limit_s);
         loop {
             let endpoint = Endpoint::Http { url: url.to_owned(), headers: Vec::new() };
             let client = Client::start(endpoint, self.settings());
-            match client.ready().await {
-                Ok(()) => return Ok(client),
+            let ready = client.ready().await;
+            if let Some(end) = server.over() {
+                client.close().await;
+                let last = server.last(3).join(" | ");
+                return Err(Error::endpoint(format!(
+                    "the started server ended ({}) before it could be called: {last}",
+                    end.words()
+                ))
+                .hint("--start must name the server itself: what it starts and leaves behind can't be killed"));
+            }
+            match ready {
+                Ok(()) => return Ok((server, client)),
                 Err(e) if Instant::now() > until => return Err(e),
                 Err(_) => {
                     client.close().await;

@@ -1,7 +1,6 @@
 //! Whom the kill test calls: the tool, the arguments its schema asks for, and how long its work takes when
 //! nobody disturbs it. Kills nothing.
 
-use super::super::process::Server;
 use super::{Run, Target};
 use crate::client::{Client, Endpoint};
 use crate::error::{Error, Result};
@@ -39,8 +38,8 @@ impl Run {
                 (Client::start(endpoint, self.settings()), None)
             }
             Target::Http { url, start } => {
-                let server = Server::start(start)?;
-                (self.over_http(url).await?, Some(server))
+                let (server, client) = self.over_http(url, start).await?;
+                (client, Some(server))
             }
         };
         client.ready().await?;
@@ -57,12 +56,27 @@ impl Run {
             server.end().await;
         }
         match outcome {
-            Some(Outcome::Ok) => Ok(tool),
+            Some(Outcome::Ok) => self.counts(&id).await.map(|()| tool),
             _ => Err(Error::endpoint(format!(
                 "a call that nobody disturbed was not answered well: {}",
                 settled.and_then(|c| c.settled).map(|s| s.why).unwrap_or_default()
             ))),
         }
+    }
+
+    /// A call that nobody disturbed must have left exactly one effect under its name: else what is counted is not this
+    /// server's ledger, or effects don't say which request made them, and every number that follows would be made up.
+    async fn counts(&self, id: &str) -> Result<()> {
+        let n = self.effects(0).of(id).await?;
+        if n == 1 {
+            return Ok(());
+        }
+        let ledger = self.plan.ledger.clone().unwrap_or_default();
+        Err(Error::usage(format!(
+            "the call {id} was answered well and left {n} effects under its name in {}: nothing can be counted there",
+            ledger.display()
+        ))
+        .hint("--ledger must be the file that this server writes, and --tool one whose effects carry its request_id"))
     }
 }
 

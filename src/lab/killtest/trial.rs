@@ -3,7 +3,7 @@
 
 use super::super::Dice;
 use super::super::keep::keep;
-use super::super::process::{self, Server};
+use super::super::process;
 use super::subject::arguments;
 use super::{At, Run, Target, Trial, Verdict};
 use crate::client::{Client, Endpoint};
@@ -13,7 +13,7 @@ use crate::journal::event::Transport;
 use crate::journal::{AnswerStatus, Call, Kind, Note, Outcome, Tool};
 use crate::json::raw;
 use crate::serve::KillPoint;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl Run {
     pub(super) async fn trial(&self, n: u32, tool: &Tool) -> Result<Trial> {
@@ -131,8 +131,7 @@ impl Run {
         start: &[String],
         after: Duration,
     ) -> Result<Vec<Client>> {
-        let mut server = Server::start(start)?;
-        let client = self.over_http(url).await?;
+        let (mut server, client) = self.over_http(url, start).await?;
         let call = client.call(&tool.name, args, None).await?;
         tokio::time::sleep(after).await;
         let family = process::descendants(server.pid);
@@ -164,8 +163,7 @@ impl Run {
             client.close().await;
             return Ok(vec![client]);
         }
-        let server = Server::start(start)?;
-        let second = self.over_http(url).await?;
+        let (server, second) = self.over_http(url, start).await?;
         finish(&second, trial, tool, args).await?;
         second.close().await;
         client.close().await;
@@ -188,10 +186,15 @@ fn void_reason(first: Option<&Call>, left: &[u32]) -> Option<String> {
     }
 }
 
-/// What a client does that found its call unknown: look up, repeat with the same request_id.
+/// How long a server may say `in_progress` before the trial is given up as void.
+const UNFINISHED: Duration = Duration::from_secs(30);
+
+/// What a client does that found its call unknown: look up, repeat with the same request_id. A trial whose request the
+/// server never called finished is void: its effects may still come.
 async fn finish(client: &Client, trial: &mut Trial, tool: &Tool, args: &str) -> Result<()> {
     let id = raw::quote(&trial.request_id);
-    for _ in 0..5 {
+    let until = Instant::now() + UNFINISHED;
+    loop {
         let tools = client.tools().await?;
         if tool.takes_request_id() && tools.find("find_request").is_some() {
             let look =
@@ -203,7 +206,7 @@ async fn finish(client: &Client, trial: &mut Trial, tool: &Tool, args: &str) -> 
         }
         let call = client.call(&tool.name, args, None).await?;
         let settled = client.settled(call).await.and_then(|c| c.settled);
-        let Some(settled) = settled else { break };
+        let Some(settled) = settled else { return Ok(()) };
         trial.repeat = format!("{}: {}", settled.outcome.word(), settled.why);
         if let Some(result) = settled.result.as_deref().and_then(answer_object) {
             trial.replayed = raw::get(&result, "replayed").and_then(|r| r.parse().ok());
@@ -212,11 +215,16 @@ async fn finish(client: &Client, trial: &mut Trial, tool: &Tool, args: &str) -> 
         let waits = settled.outcome == Outcome::Ok
             && settled.answer_status == Some(AnswerStatus::InProgress);
         if !waits {
-            break;
+            return Ok(());
+        }
+        if Instant::now() > until {
+            let s = UNFINISHED.as_secs();
+            trial.verdict =
+                Verdict::Void(format!("the server still said in_progress after {s} s of asking"));
+            return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    Ok(())
 }
 
 async fn answer(client: &Client, call: u64) -> Option<String> {

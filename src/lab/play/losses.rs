@@ -48,23 +48,45 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// The step: make the call, get its answer, then fail with a ConnectionError. What is repeated is all of it.
-    pub(super) async fn step(&mut self, key_outside: bool) -> Result<()> {
+    /// The step: make the call, get its answer, then fail. What is repeated, if the policy repeats such an error, is all
+    /// of it.
+    pub(super) async fn step(&mut self, key_outside: bool, error: policy::Ended) -> Result<()> {
         let mut line = self.stage.stdio(&Wish::default());
         let client = line.client().await?;
         for n in 1..=self.policy.tries {
             let id = if key_outside { ID.to_owned() } else { format!("lab-{n}") };
-            let wait = if n == 1 { 0.0 } else { self.policy.wait_s(n, policy::Ended::Lost, 0.0) };
+            let wait = if n == 1 { 0.0 } else { self.policy.wait_s(n, error, 0.0) };
             tokio::time::sleep(Duration::from_secs_f64(wait)).await;
             let args = self.args(&id);
             let (mut a, end) = policy::attempt(&client, self.cell.tool, &args, 30.0).await?;
             a.waited_s = wait;
             self.check(end == policy::Ended::Answered, "the tool should answer each time");
             self.attempts.push(a);
+            if !self.policy.repeats(error, None, false) {
+                break;
+            }
         }
         self.lines.push(line);
-        self.detail =
-            "each call was answered; the ConnectionError came after it, in the step".into();
+        let name = if error == policy::Ended::Lost { "ConnectionError" } else { "ValueError" };
+        self.detail = format!("each call was answered; the {name} came after it, in the step");
+        Ok(())
+    }
+
+    /// The answer is lost; who may repeat depends on the hints of the tool.
+    pub(super) async fn hinted(&mut self) -> Result<()> {
+        let (server, mut line) = self.stage.http(&Wish::default().fault("drop-answer")).await?;
+        self.servers.push(server);
+        let n = self.play(&mut line, ID).await?;
+        self.first_failed();
+        let says = if self.stage.is_charge {
+            self.check(n == 1, "a tool without the hint should not be repeated");
+            "no hint says that charge may be repeated: it is not, and its outcome stays unknown"
+        } else {
+            self.check_last(true);
+            "idempotentHint: true; repeated once, on a new connection"
+        };
+        self.detail = says.into();
+        self.lines.push(line);
         Ok(())
     }
 

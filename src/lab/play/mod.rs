@@ -54,7 +54,9 @@ pub async fn play(scenario: &'static Scenario, cell: Cell, era: Era) -> Result<R
     match cell.kind {
         Kind::Timeout { http } => s.timeout(http).await?,
         Kind::KilledAfterCommit => s.killed_after_commit().await?,
-        Kind::Step { key_outside } => s.step(key_outside).await?,
+        Kind::Step { key_outside } => s.step(key_outside, policy::Ended::Lost).await?,
+        Kind::OtherError => s.step(true, policy::Ended::OtherError).await?,
+        Kind::Hinted => s.hinted().await?,
         Kind::LostAnswer => s.lost_answer().await?,
         Kind::WhileWorking => s.while_working().await?,
         Kind::OtherArguments => s.other_arguments().await?,

@@ -5,7 +5,7 @@ use super::super::stage::Wish;
 use super::{ID, Scene};
 use crate::client::Client;
 use crate::error::Result;
-use crate::journal::event::Transport;
+use crate::journal::event::{Http, Transport};
 use crate::journal::{Event, Kind as Happened, Note};
 use crate::json::raw;
 use crate::time::Time;
@@ -80,6 +80,11 @@ fn words(e: &Arc<Event>) -> Option<String> {
             format!("client receives the answer to id {}", raw::get(&text, "id")?)
         }
         Happened::Opened { transport: Transport::Stdio { .. } } => "the server is started".into(),
+        Happened::Opened { transport: Transport::Http { .. } } => "a new session".into(),
+        Happened::Http { what: Http::Status { status: s @ 400.., .. }, .. } => format!("HTTP {s}"),
+        Happened::Http { what: Http::Failed { .. } | Http::Partial { .. }, .. } => {
+            "the connection broke".into()
+        }
         Happened::Exit { code, signal, .. } => match signal {
             Some(s) => format!("the server's process ends: signal {s}"),
             None => format!("the server's process ends: exit code {}", code.unwrap_or(0)),

@@ -1,7 +1,7 @@
 //! One event as the filter language asks for it: what the index has is answered from there, the text is read only
 //! when it is asked for.
 
-use super::Source;
+use super::{Judged, Source};
 use crate::filter::{Field, Subject};
 use crate::record::summary::Rpc;
 use crate::recording::rows::{Knows, Row};
@@ -13,13 +13,20 @@ pub(super) struct Peek<'a> {
     source: &'a Source,
     i: usize,
     knows: &'a dyn Knows,
+    judged: &'a Judged,
     now: Time,
     row: OnceCell<Option<Row>>,
 }
 
 impl<'a> Peek<'a> {
-    pub fn new(source: &'a Source, i: usize, knows: &'a dyn Knows, now: Time) -> Peek<'a> {
-        Peek { source, i, knows, now, row: OnceCell::new() }
+    pub fn new(
+        source: &'a Source,
+        i: usize,
+        knows: &'a dyn Knows,
+        judged: &'a Judged,
+        now: Time,
+    ) -> Peek<'a> {
+        Peek { source, i, knows, judged, now, row: OnceCell::new() }
     }
 
     fn row(&self) -> Option<&Row> {
@@ -60,7 +67,17 @@ impl Subject for Peek<'_> {
                 _ => self.row().map(|r| r.texts(field)).unwrap_or_default(),
             },
             Field::Outcome if q.rpc.is_none_or(|r| r == Rpc::Notification) => Vec::new(),
-            Field::State | Field::Verdict => Vec::new(),
+            Field::State | Field::Verdict if self.judged.is_empty() => Vec::new(),
+            Field::State | Field::Verdict => {
+                let id = self.row().and_then(|r| r.request_id.as_ref());
+                match (id.and_then(|id| self.judged.get(id)), field) {
+                    (Some((state, _)), Field::State) => vec![state.as_str().into()],
+                    (Some((_, verdicts)), _) => {
+                        verdicts.iter().map(|v| v.as_str().into()).collect()
+                    }
+                    (None, _) => Vec::new(),
+                }
+            }
             _ => self.row().map(|r| r.texts(field)).unwrap_or_default(),
         }
     }

@@ -1,8 +1,8 @@
 //! Which events a filter lets through, found piece by piece, and the steps from one to another: by rows, to an
 //! answer, to the stderr around, to what went wrong, to a death.
 
-use super::Source;
 use super::peek::Peek;
+use super::{Judged, Source};
 use crate::filter::Filter;
 use crate::record::summary::Rpc;
 use crate::recording::rows::Knows;
@@ -29,7 +29,14 @@ impl Places {
     }
 
     /// Looks at up to `most` more events; whether there are more.
-    pub fn look(&mut self, source: &Source, knows: &dyn Knows, now: Time, most: usize) -> bool {
+    pub fn look(
+        &mut self,
+        source: &Source,
+        knows: &dyn Knows,
+        judged: &Judged,
+        now: Time,
+        most: usize,
+    ) -> bool {
         let range = source.range();
         if range.end < self.looked {
             // The file began anew.
@@ -42,7 +49,7 @@ impl Places {
         let from = self.looked.max(range.start);
         let to = range.end.min(from + most);
         for i in from..to {
-            if self.filter.matches(&Peek::new(source, i, knows, now)) {
+            if self.filter.matches(&Peek::new(source, i, knows, judged, now)) {
                 self.found.extend(u32::try_from(i));
             }
         }

@@ -124,6 +124,31 @@ fn steps_lead_to_answers_stderr_errors_and_deaths() {
 }
 
 #[test]
+fn what_the_ledger_says_of_a_request_holds_for_its_frames() {
+    let dir = tempfile::tempdir().unwrap();
+    for (source, knows) in both(dir.path()) {
+        let said = ("abandoned".to_owned(), vec!["abandoned_with_effect".to_owned()]);
+        let judged: Judged = [("n-2".to_owned(), said)].into_iter().collect();
+        for (text, want) in [
+            ("state:abandoned", 3),
+            ("verdict:abandoned-with-effect kind:request", 2),
+            ("state:done", 0),
+        ] {
+            let mut places = Places::new(parse(text).unwrap());
+            while places.look(&source, &*knows, &judged, Time(0), 100) {}
+            assert_eq!(places.len(&source), want, "{text}");
+        }
+        assert_eq!(knows.lost(1).len(), 1);
+        assert!(
+            knows.lost(1)[0].starts_with("create_ticket n-2 (id 3), sent "),
+            "{:?}",
+            knows.lost(1)
+        );
+        assert!(knows.lost(2).is_empty());
+    }
+}
+
+#[test]
 fn a_filter_finds_its_places_in_pieces_and_as_show_does() {
     let dir = tempfile::tempdir().unwrap();
     for (source, knows) in both(dir.path()) {
@@ -147,7 +172,7 @@ fn a_filter_finds_its_places_in_pieces_and_as_show_does() {
             let filter = parse(text).unwrap();
             let mut places = Places::new(filter.clone());
             let now = Time(60_000_000);
-            while places.look(&source, &*knows, now, 2) {}
+            while places.look(&source, &*knows, &Judged::new(), now, 2) {}
             let found: Vec<usize> =
                 (0..places.len(&source)).map(|r| places.at(&source, r).unwrap()).collect();
             let row = |i: usize| source.row(i, &*knows, now).unwrap();

@@ -56,8 +56,9 @@ fn look_up_line(l: &lookup::LookUp, request: &Request) -> LookUp {
         (Some(_), "unknown") | (None, "done") => Some(false),
         _ => None,
     };
-    // Without a ledger there is nothing to agree with.
-    let agrees = agrees.filter(|_| request.how.is_some());
+    // Without a ledger there is nothing to agree with, nor with what was claimed later.
+    let later = request.facts.row.as_ref().and_then(|r| r.claimed_at).is_some_and(|t| t > l.at);
+    let agrees = agrees.filter(|_| request.how.is_some() && !later);
     LookUp { at: l.at, status, answer: l.answer.clone(), agrees }
 }
 
@@ -103,6 +104,7 @@ pub async fn act(hands: Hands, effect: Effect) {
         Effect::LoadWindow(_)
         | Effect::LoadDetail { .. }
         | Effect::Timeline(_)
+        | Effect::Audit
         | Effect::Answer { .. }
         | Effect::Verify { .. }
         | Effect::Quit => {}

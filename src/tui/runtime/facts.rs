@@ -5,7 +5,6 @@
 use super::Hands;
 use crate::inspect::Inspector;
 use crate::inspect::list::{Judging, Overview};
-use crate::ledger::{How, LedgerError};
 use crate::time::Time;
 use crate::tui::data::Counts;
 use crate::tui::msg::Msg;
@@ -55,8 +54,10 @@ pub async fn follow(hands: Hands, mut calls: watch::Receiver<u64>) {
                 again
             }
             Err(e) => {
-                let trouble = Some(words(&e));
-                let counts = Counts { trouble, ..last_good.clone() };
+                let error = crate::error::Error::from(e);
+                let warnings = error.hint.into_iter().collect();
+                let trouble = Some(error.what);
+                let counts = Counts { trouble, warnings, ..last_good.clone() };
                 hands.tell(Msg::Counts(Box::new(counts))).await;
                 Some(Time::now().plus_seconds(RETRY.as_secs_f64()))
             }
@@ -104,21 +105,14 @@ pub(super) async fn until(at: Option<Time>) {
 
 fn counts(hands: &Hands, judging: &Judging) -> Counts {
     let counts = hands.inspector.counts(judging, Time::now());
+    let how = judging.overview.how.as_ref();
     Counts {
         headline: counts.headline(),
         as_of: Some(counts.as_of),
         trouble: None,
-        remarks: hands
-            .how_to
-            .iter()
-            .cloned()
-            .chain(judging.overview.how.iter().flat_map(remarks))
-            .collect(),
+        warnings: how.map(|h| h.warnings.clone()).unwrap_or_default(),
+        remarks: hands.how_to.iter().chain(how.iter().flat_map(|h| &h.infos)).cloned().collect(),
     }
-}
-
-fn remarks(how: &How) -> Vec<String> {
-    how.warnings.iter().chain(&how.infos).cloned().collect()
 }
 
 /// When the next unfinished row is to be judged otherwise without any change of the file.
@@ -128,13 +122,4 @@ pub(super) fn judge_again(hands: &Hands, judging: &Judging) -> Option<Time> {
     let now = Time::now();
     let lines = hands.inspector.lines(rows, judging, now);
     lines.iter().filter_map(|l| l.judged.judge_again_at).filter(|t| *t > now).min()
-}
-
-/// In one line; what to do about it stands after it.
-fn words(e: &LedgerError) -> String {
-    let error = crate::error::Error::from(e.clone());
-    match error.hint {
-        Some(hint) => format!("{} ({hint})", error.what),
-        None => error.what,
-    }
 }

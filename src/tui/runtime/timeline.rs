@@ -2,12 +2,14 @@
 //! tells windows of rows. Nothing is read before somebody looks, and nothing is followed when nobody does.
 
 use super::Hands;
-use crate::filter::{Filter, parse};
-use crate::journal::Outcome;
+use crate::filter::{Field, Filter, parse};
+use crate::journal::{Kind, Outcome};
+use crate::record::entry::What;
 use crate::recording::index::Index;
 use crate::recording::rows::Knows;
-use crate::recording::timeline::{Live, Places, Source};
+use crate::recording::timeline::{Judged, Live, Places, Source};
 use crate::time::Time;
+use crate::tui::data::Line;
 use crate::tui::msg::Msg;
 use crate::tui::timeline::{Ask, Goto, Shown, Which, Window};
 use crate::tui::tree::Document;
@@ -85,6 +87,8 @@ struct Side {
     written: Box<dyn Fn() -> bool + Send>,
     /// All events were read, and all were looked at.
     through: bool,
+    /// What the ledger says of requests, where the filter asks for it.
+    judged: Judged,
 }
 
 struct Reader {
@@ -92,6 +96,8 @@ struct Reader {
     ask: Option<Ask>,
     told_at: Option<Instant>,
     dirty: bool,
+    /// Whoever judges requests.
+    hands: Option<Hands>,
 }
 
 impl Reader {
@@ -111,7 +117,8 @@ impl Reader {
             let name = c.name();
             Side::new(name, Ok(source), Box::new(c.journal().clone()), Box::new(|| true))
         });
-        Reader { sides: [recording, live], ask: None, told_at: None, dirty: false }
+        let hands = Some(hands.clone());
+        Reader { sides: [recording, live], ask: None, told_at: None, dirty: false, hands }
     }
 
     /// Answers, and does a piece of work; whether there is more to do.
@@ -122,6 +129,10 @@ impl Reader {
             said = None;
             let side = self.sides.get_mut(ask.which as usize).and_then(Option::as_mut);
             if let Some(side) = side {
+                if ask.filter != side.filter {
+                    side.judged =
+                        self.hands.as_ref().map(|h| judged(h, &ask.filter)).unwrap_or_default();
+                }
                 if self.ask.is_none() || side.source.as_ref().is_ok_and(|s| s.range().is_empty()) {
                     side.work();
                 }
@@ -181,6 +192,7 @@ impl Side {
             text: None,
             written,
             through: false,
+            judged: Judged::default(),
         }
     }
 
@@ -202,7 +214,7 @@ impl Side {
         let now = Time::now();
         let mut unseen = true;
         while unseen && began.elapsed() < PIECE * 2 {
-            unseen = self.places.look(source, &*self.knows, now, LOOK_AT);
+            unseen = self.places.look(source, &*self.knows, &self.judged, now, LOOK_AT);
         }
         self.through = !more && !unseen;
         (source.range(), source.progress(), self.places.len(source), self.through) != before
@@ -356,6 +368,21 @@ impl Side {
     }
 }
 
+/// State and verdicts of the requests that have calls, by request_id; nothing unless the filter asks for them.
+fn judged(hands: &Hands, filter: &str) -> Judged {
+    let filter = parse(filter).unwrap_or_default();
+    if !filter.names(Field::State) && !filter.names(Field::Verdict) {
+        return Judged::default();
+    }
+    let judging = hands.judging.borrow().clone();
+    let now = Time::now();
+    let rows: Vec<_> = judging.called.values().filter_map(|r| r.as_ref().ok()?.clone()).collect();
+    let mut lines = hands.inspector.lines(&rows, &judging, now);
+    lines.extend(hands.inspector.rowless_lines(&judging, now));
+    let words = |l: &Line| (l.judged.state.word().to_owned(), l.verdict_words());
+    lines.iter().map(|l| (l.id().to_owned(), words(l))).collect()
+}
+
 /// A row of the list shows its beginning.
 fn cut(text: &mut String) {
     if let Some((at, _)) = text.char_indices().nth(400) {
@@ -367,7 +394,15 @@ fn shown(source: &Source, place: usize, knows: &dyn Knows) -> Option<Arc<Shown>>
     let entry = source.entry(place)?;
     let bytes = match entry.raw() {
         Some(raw) => raw.clone(),
-        None => Bytes::from(source.row(place, knows, entry.at)?.text),
+        None => {
+            let mut lines = vec![source.row(place, knows, entry.at)?.text];
+            if matches!(entry.what, What::Event(Kind::Exit { .. })) {
+                lines.extend(
+                    knows.lost(entry.generation).iter().map(|l| format!("waited then: {l}")),
+                );
+            }
+            Bytes::from(lines.join("\n"))
+        }
     };
     let cut = bytes.len().saturating_sub(TEXT);
     let bytes = bytes.slice(..bytes.len() - cut);
@@ -384,6 +419,9 @@ impl Knows for Nobody {
     }
     fn death(&self, _: u32) -> Option<String> {
         None
+    }
+    fn lost(&self, _: u32) -> Vec<String> {
+        Vec::new()
     }
 }
 

@@ -107,7 +107,7 @@ fn menu(school: &School, page: &mut Page<'_, '_>) {
             page.row(row);
         }
     }
-    page.keys(&[("1-8".into(), "a lesson"), ("↑↓ enter".into(), "choose"), ("q".into(), "quit")]);
+    page.keys(&[("1-9".into(), "a lesson"), ("↑↓ enter".into(), "choose"), ("q".into(), "quit")]);
 }
 
 fn lesson(p: &Playing, page: &mut Page<'_, '_>) {
@@ -122,7 +122,9 @@ fn lesson(p: &Playing, page: &mut Page<'_, '_>) {
         Some(truth) => over(p, truth, page),
         None => now(p, page),
     }
-    let keys: Vec<(String, &str)> = if p.truth.is_some() {
+    let keys: Vec<(String, &str)> = if p.shown.too_late {
+        vec![("enter".into(), "play it again"), ("esc".into(), "menu"), ("q".into(), "quit")]
+    } else if p.truth.is_some() {
         vec![("enter".into(), "next lesson"), ("esc".into(), "menu"), ("q".into(), "quit")]
     } else if p.is_free() {
         let mut keys: Vec<_> = Act::FREE.iter().map(|a| (a.key().to_string(), short(*a))).collect();
@@ -148,6 +150,7 @@ fn short(act: Act) -> &'static str {
         Act::Find => "find",
         Act::Kill => "kill -9",
         Act::GiveUp => "give up",
+        Act::SendLost => "send, drop",
         other => other.words(),
     }
 }
@@ -216,6 +219,14 @@ fn now(p: &Playing, page: &mut Page<'_, '_>) {
         }
         return;
     }
+    if p.shown.too_late {
+        page.text(
+            "Too late: the answer came before that key. This shows something else now, and proves nothing. Press enter and play it again, a little faster.",
+            t.warn,
+            3,
+        );
+        return;
+    }
     match p.next() {
         _ if p.waiting => page.text("… it happens now", t.dim, 1),
         Some(Step::Do { act, say, .. }) => {
@@ -256,6 +267,13 @@ fn over(p: &Playing, truth: u64, page: &mut Page<'_, '_>) {
         look,
         2,
     );
+    if !p.is_true() {
+        let text = format!(
+            "That is not what this lesson is about ({} expected): something else happened on the way. Look at the columns, or play it again.",
+            l.effects
+        );
+        return page.text(&text, t.warn, 3);
+    }
     page.text(l.why, t.text, 4);
     if !p.shown.verdict.is_empty() {
         page.text(&format!("redial verify: {}", p.shown.verdict), t.dim, 1);

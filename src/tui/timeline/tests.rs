@@ -1,8 +1,10 @@
 use super::*;
 use crate::time::Time;
+use crate::tui::action::{Context, TABLE};
 use crate::tui::app::Start;
 use crate::tui::msg::Msg;
 use crate::tui::update::update;
+use crate::tui::wire::Reach;
 
 fn app() -> App {
     let start = Start { recording: Some("/x/r.jsonl".into()), ..Start::default() };
@@ -145,4 +147,21 @@ fn the_text_is_pretty_raw_and_in_hex() {
     press(&mut app, "x");
     assert!(press(&mut app, "j j").is_empty());
     assert_eq!(app.timeline.view.as_ref().unwrap().at, 2);
+}
+
+#[test]
+fn every_key_of_the_table_does_something() {
+    for e in TABLE.iter().filter(|e| e.context == Context::Timeline) {
+        for key in e.keys {
+            let mut app = app();
+            app.start.endpoint = Some(Reach::Stdio("s".into()));
+            press(&mut app, "T");
+            let w = window(&app, 4, "{\"a\":[1]}");
+            tell(&mut app, w);
+            assert!(app.can(e.action), "{key}");
+            let before = format!("{app:?}");
+            let out = press(&mut app, key);
+            assert!(!out.is_empty() || format!("{app:?}") != before, "{key}: {}", e.doc);
+        }
+    }
 }

@@ -108,7 +108,7 @@ fn draw_row(ui: &Ui, what: Row, area: Rect, frame: &mut Frame) {
             row.gap(1);
             row.cell(line.id(), id_width, t.strong);
             row.gap(1);
-            row.put("running in the ledger; no call of it is known here", t.dim);
+            row.put("running in the ledger; no call of it waits here", t.dim);
             cells::line(row.line(), area, frame);
         }
         Row::Call(call) => {

@@ -137,10 +137,15 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
 fn conclusion(page: &mut Page, line: &Line) {
     let t = page.ui.theme;
     let j = &line.judged;
-    let state = if j.state == State::NoRow { "no row" } else { j.state.word() };
+    let (glyph, state) = match j.state {
+        // Nothing is said of a row that nobody can see.
+        State::NoRow if is_blind(page) => ("?", "not known: the ledger can't be read now"),
+        State::NoRow => (j.state.glyph(), "no row"),
+        _ => (j.state.glyph(), j.state.word()),
+    };
     page.part("state");
     let mut row = page.start();
-    row.put(&format!("{} {state}", j.state.glyph()), t.state(&j.state).patch(t.strong.style()));
+    row.put(&format!("{glyph} {state}"), t.state(&j.state).patch(t.strong.style()));
     if !line.label.is_empty() {
         row.gap(2);
         row.put(&line.label, t.text);
@@ -174,6 +179,11 @@ fn conclusion(page: &mut Page, line: &Line) {
     }
 }
 
+/// There is a ledger and it can't be read.
+fn is_blind(page: &Page) -> bool {
+    page.ui.app.counts.as_ref().is_some_and(|c| c.trouble.is_some())
+}
+
 /// A reason with how strong it is, unless it says so itself or is the ledger's own word.
 fn with_strength(why: &str, s: Strength) -> String {
     if s == Strength::Stored {
@@ -189,7 +199,7 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let r = &line.row;
     page.part("row");
     if line.judged.state == State::NoRow {
-        page.text("none", t.dim);
+        page.text(if is_blind(page) { "can't be read now" } else { "none" }, t.dim);
     } else {
         let owner = r.owner.as_deref().map(|o| format!(", owner {o}")).unwrap_or_default();
         page.text(&format!("status {}{owner}", r.status), t.text);

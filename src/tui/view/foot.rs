@@ -6,7 +6,7 @@ use super::cells::{self, Cells};
 use crate::filter::Mistake;
 use crate::text;
 use crate::tui::action;
-use crate::tui::app::{App, Hit, Tone};
+use crate::tui::app::{App, Hit, Overlay, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -23,7 +23,9 @@ pub fn said(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
             Tone::Bad => theme.error,
         };
         row.put(text, style);
-    } else if let Some(line) = app.requests.line() {
+    } else if let Some(line) =
+        app.requests.line().filter(|_| !matches!(app.overlay, Some(Overlay::Timeline)))
+    {
         row.put("→ ", theme.key);
         if let Some(step) = app.next_step().filter(|_| app.is_main()) {
             row.put(&format!("{} ", app.keymap.key_of(step)), theme.key);

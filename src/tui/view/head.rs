@@ -58,10 +58,13 @@ fn facts(app: &App) -> String {
     match &app.counts {
         Some(c) => match &c.trouble {
             Some(why) => {
-                let age = c.as_of.map(|t| format!(", as of {}", t.clock())).unwrap_or_default();
-                match c.headline.as_str() {
-                    "" => why.clone(),
-                    facts => format!("{why}{age} · {facts}"),
+                // Since when first: the end is cut on a narrow screen.
+                match (c.as_of, c.headline.as_str()) {
+                    (Some(t), facts) => {
+                        let age = span(t.age_at(app.now).max(0.0));
+                        format!("as of {}, {age} ago: {why} · {facts}", t.clock())
+                    }
+                    _ => why.clone(),
                 }
             }
             None => c.headline.clone(),
@@ -187,7 +190,13 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
         return ("◌", "starting".into(), Look::Moving);
     };
     match link.state {
-        LinkState::Ready => ("●", "ready".into(), Look::Good),
+        // Over HTTP nothing tells that a server has died until something is sent.
+        LinkState::Ready => match wire.and_then(|w| w.heard_at) {
+            Some(at) if matches!(app.start.endpoint, Some(Reach::Http(_))) => {
+                ("●", format!("ready, last heard at {}", at.clock()), Look::Good)
+            }
+            _ => ("●", "ready".into(), Look::Good),
+        },
         LinkState::Connecting => ("◌", "connecting".into(), Look::Moving),
         LinkState::Waiting { until, attempt } => {
             let left = (-until.age_at(app.now)).max(0.0).ceil();
@@ -196,9 +205,14 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
         }
         LinkState::Dead => {
             let ended = wire.and_then(|w| w.own_generation()).and_then(|g| g.ended);
-            let how = ended.map_or_else(|| link.why.clone(), |e| e.words());
             let age = span(link.since.age_at(app.now).max(0.0));
-            ("✗", format!("server ended: {how}, {age} ago · R starts it again"), Look::Bad)
+            let how = match ended {
+                // What redial started may have been a launcher.
+                Some(e) if e.gone_at.is_none() => e.sentence(),
+                Some(e) => format!("server ended: {}", e.words()),
+                None => format!("server ended: {}", link.why),
+            };
+            ("✗", format!("{how}, {age} ago · R starts it again"), Look::Bad)
         }
         LinkState::Closed => ("○", format!("closed: {} · R connects", link.why), Look::Off),
     }

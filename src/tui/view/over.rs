@@ -66,6 +66,23 @@ pub fn pick(ui: &mut Ui, pick: &Pick, area: Rect, frame: &mut Frame) {
     }
 }
 
+/// A request_id that is being typed.
+pub fn go_to(ui: &mut Ui, id: &str, area: Rect, frame: &mut Frame) {
+    let t = ui.theme;
+    let width = inner_width(area, 76);
+    let mut row = Cells::new(width);
+    row.put("request_id ", t.dim);
+    row.put(id, t.input);
+    row.put(" ", t.cursor);
+    let mut body = Body::new(width);
+    body.text("It needs no row and no call that is known here: f then looks it up at the server, r sends it behind the gate.", t.dim);
+    body.lines.insert(0, row.line());
+    let place = frame_box(ui, "go to", width, body.lines.len(), area, frame);
+    let x = place.x + 11 + text::width(&text::visible(id)) as u16;
+    frame.set_cursor_position((x.min(place.right().saturating_sub(1)), place.y));
+    draw_lines(ui, body.lines, 0, place, frame);
+}
+
 /// A JSON text on nearly the whole screen. Costs the lines that are seen, whatever the text is.
 pub fn json(ui: &mut Ui, views: &[View], at: usize, area: Rect, frame: &mut Frame) {
     let t = ui.theme;

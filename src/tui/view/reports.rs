@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 /// The keys, from the action table: those of where help was asked for first. With a search only the lines that hold it.
 pub fn help(ui: &mut Ui, reading: &Reading, area: Rect, frame: &mut Frame) {
     let (t, app) = (ui.theme, ui.app);
-    let mut body = Body::new(inner_width(area, 92));
+    let mut body = Body::new(inner_width(area, 100));
     let query = reading.query.to_lowercase();
     if reading.typing || !query.is_empty() {
         let mut row = Cells::new(body.width);
@@ -94,6 +94,30 @@ pub fn log(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
             t.dim,
         );
     }
+    if let Some(wire) = app.wire.as_deref() {
+        let told = wire.notes.len() + wire.asked_of_us.len();
+        if told > 0 || wire.strays > 0 {
+            body.blank();
+            body.text("of the endpoint", t.title);
+        }
+        if wire.notes_dropped > 0 {
+            body.text(&format!("{} older ones aren't kept", wire.notes_dropped), t.dim);
+        }
+        for (at, note) in &wire.notes {
+            body.pair(&at.clock(), t.dim, note, t.text);
+        }
+        for (method, n) in &wire.asked_of_us {
+            body.pair("", t.dim, &format!("the server asked {n} times: {method}"), t.text);
+        }
+        if wire.strays > 0 {
+            body.pair(
+                "",
+                t.dim,
+                &format!("{} answers to nothing that was asked", wire.strays),
+                t.warn,
+            );
+        }
+    }
     reading_box(ui, "sent by this run", body, scroll, area, frame);
 }
 
@@ -126,17 +150,23 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let app = ui.app;
     let mut body = Body::new(inner_width(area, 76));
     let calls = app.in_flight();
-    let one = calls.len() == 1;
+    let many = calls.len() != 1;
+    let (these, goes) = if many { ("These calls", "go") } else { ("This call", "goes") };
     match &app.start.endpoint {
-        Some(Reach::Http(_)) => {
+        Some(Reach::Http(_)) if calls.is_empty() => {
             body.text(
-                if one {
-                    "This call goes on at the server when you quit:"
-                } else {
-                    "These calls go on at the server when you quit:"
-                },
+                "No answer is waited for, but this may still be going on at the server:",
                 t.text,
             );
+        }
+        _ if calls.is_empty() => {
+            body.text(
+                "No answer is waited for, but quitting ends the server process, perhaps in the middle of:",
+                t.warn,
+            );
+        }
+        Some(Reach::Http(_)) => {
+            body.text(&format!("{these} {goes} on at the server when you quit:"), t.text);
         }
         _ => {
             body.text(
@@ -151,7 +181,10 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     if calls.len() > 8 {
         body.text(&format!("  and {} more", calls.len() - 8), t.dim);
     }
-    body.text("Its answer won't be seen here; look it up later by its request_id.", t.dim);
+    for call in app.perhaps_going_on().iter().take(8) {
+        body.text(&format!("  {call}"), t.warn);
+    }
+    body.text("What comes of it won't be seen here; look it up later by its request_id.", t.dim);
     body.blank();
     body.text("Quit? y quits, Esc stays.", t.text);
     reading_box(ui, "calls in flight", body, 0, area, frame);

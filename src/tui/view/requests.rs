@@ -54,8 +54,11 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let (sort, turned) = list.sorted();
     if (sort, turned) != (Sort::Newest, false) {
         let (newer, older) = list.more();
-        let some =
-            if newer || older { format!(" of the {} at hand", list.len()) } else { String::new() };
+        let some = if newer || older {
+            format!(", only the {} rows at hand", list.len())
+        } else {
+            String::new()
+        };
         note = format!("{note}  by {}{}{some}", sort.word(), if turned { " ↑" } else { " ↓" });
     }
     if list.is_paused() {
@@ -155,15 +158,24 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
 fn remarks(ui: &Ui, area: Rect, bottom: u16, frame: &mut Frame) {
     let Some(counts) = &ui.app.counts else { return };
     // A line is left free above them.
-    for (y, remark) in (area.y + 1..bottom).zip(&counts.remarks) {
+    let t = ui.theme;
+    let warnings = counts.warnings.iter().map(|w| ("warning", w, t.warn));
+    let notes = counts.remarks.iter().map(|r| ("note", r, t.dim));
+    for (y, (kind, remark, style)) in (area.y + 1..bottom).zip(warnings.chain(notes)) {
         let mut row = Cells::new(usize::from(area.width));
-        row.put(&format!(" note: {remark}"), ui.theme.dim);
+        row.put(&format!(" {kind}: {remark}"), style);
         cells::line(row.line(), Rect { y, height: 1, ..area }, frame);
     }
 }
 
 fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
     let app = ui.app;
+    let trouble = app.counts.as_ref().and_then(|c| Some((c.trouble.as_ref()?, &c.warnings)));
+    if let Some((why, hints)) = trouble.filter(|_| !app.requests.loaded) {
+        let mut says = vec!["The ledger can't be read:", why];
+        says.extend(hints.iter().map(String::as_str));
+        return ui.empty(&says, area, frame);
+    }
     let says: &[&str] = match () {
         () if !app.requests.filter.is_empty() && app.requests.loaded => {
             &["Nothing matches the filter.", "Esc clears it."]
@@ -175,6 +187,7 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
         () => &[
             "No ledger is attached: requests are known from this endpoint's calls alone, and there are none.",
             "Attach the server's ledger with --ledger FILE to see every request and what became of it.",
+            "o goes to a request_id that you type: there f looks it up and r sends it, behind the gate.",
         ],
     };
     ui.empty(says, area, frame);

@@ -116,7 +116,11 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
                 let death = g.death.as_deref().unwrap_or(IDLE);
                 let good = ended.code == Some(0) && death == IDLE;
                 let style = if good { t.dim } else { t.error };
-                row.put(&format!(" ✗ ended: {}, {death}", ended.words()), style);
+                let how = match ended.gone_at {
+                    Some(_) => format!("ended: {}", ended.words()),
+                    None => ended.sentence(),
+                };
+                row.put(&format!(" ✗ {how}, {death}"), style);
             }
             (None, None) => {}
         },

@@ -33,7 +33,14 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         false => (area.height * 2 / 5).max(4),
     };
     let list = Rect { height: area.height - text, ..area };
-    let body = title(ui, &name(window), &note(t, window), !t.reading, list, frame);
+    let body = title(
+        ui,
+        &name(window),
+        &note(t, window, ui.app.findings.total()),
+        !t.reading,
+        list,
+        frame,
+    );
     let body = if filtered { filter(ui, t, body, frame) } else { body };
     rows(ui, t, window, body, frame);
     let below = Rect { y: list.bottom(), height: text, ..area };
@@ -51,7 +58,7 @@ fn name(w: &Window) -> String {
     }
 }
 
-fn note(t: &Timeline, w: &Window) -> String {
+fn note(t: &Timeline, w: &Window, found: u64) -> String {
     let mut parts = vec![format!("{} of {}", w.total, w.of)];
     parts.extend(w.percent.map(|p| format!("{p}% read")));
     if w.damaged > 0 {
@@ -62,6 +69,10 @@ fn note(t: &Timeline, w: &Window) -> String {
         parts.push("paused (p)".into());
     } else if t.follow {
         parts.push("follows".into());
+    }
+    if found > 0 && t.which == Which::Recording {
+        let s = if found == 1 { "" } else { "s" };
+        parts.push(format!("{found} finding{s} (A)"));
     }
     if !t.marks().is_empty() {
         parts.push(format!("{} bookmarked", t.marks().len()));
@@ -169,7 +180,15 @@ fn line(
     let theme = ui.theme;
     let mut row = Cells::new(c.width);
     row.put(if selected { "▸" } else { " " }, theme.key);
-    row.put(if marked { "◆" } else { " " }, theme.warn);
+    let found = (t.which == Which::Recording).then(|| ui.app.findings.mark(r.seq)).flatten();
+    match (marked, found) {
+        (true, _) => row.put("◆", theme.warn),
+        (false, Some(severity)) => {
+            let (glyph, look) = super::findings::sign(theme, severity);
+            row.put(glyph, look);
+        }
+        (false, None) => row.put(" ", theme.text),
+    }
     row.put(&clock(r), theme.dim);
     row.gap(1);
     row.cell(&format!("g{}", r.generation), 3, theme.dim);

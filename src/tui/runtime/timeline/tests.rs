@@ -50,7 +50,7 @@ fn reader(file: &tempfile::NamedTempFile) -> Reader {
         Box::new(recorded),
         Box::new(move || held.is_being_written()),
     );
-    Reader { sides: [Some(side), None], ask: None, told_at: None, dirty: false }
+    Reader { sides: [Some(side), None], ask: None, told_at: None, dirty: false, hands: None }
 }
 
 /// Works until nothing is left to do; the last window.

@@ -1,0 +1,150 @@
+//! Reads the text of a configuration: every key is known, every value of its kind, and whatever is wrong is said with
+//! the file's name and the nearest right word. Knows no order among files.
+
+use super::{Config, LONGEST, SAMPLE};
+use crate::error::{Error, Result};
+use crate::tui::keymap::Keymap;
+use serde::Deserialize;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// Reads one file's text; whatever is wrong with it is said with its name.
+pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
+    let table: Table = text.parse().map_err(|e: toml::de::Error| {
+        Error::usage(format!("{name}: {}{}", line(text, &e), e.message()))
+    })?;
+    check(name, &table)?;
+    Ok(table)
+}
+
+/// What is relative in a file means the file's folder, wherever redial was called.
+pub(super) fn roots_beside(file: &Path, table: &mut Table) {
+    let roots = table.get_mut("server").and_then(|s| s.get_mut("roots"));
+    for root in roots.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let (Value::String(text), Some(folder)) = (&mut *root, file.parent())
+            && !text.starts_with("file://")
+        {
+            *root = Value::String(folder.join(text).display().to_string());
+        }
+    }
+}
+
+fn line(text: &str, e: &toml::de::Error) -> String {
+    let at = e.span().and_then(|s| text.get(..s.start));
+    at.map(|before| format!("line {}: ", before.matches('\n').count() + 1)).unwrap_or_default()
+}
+
+/// Every key is known and every value is of its kind.
+pub(super) fn check(name: &str, table: &Table) -> Result<()> {
+    let wrong = |what: String| Error::usage(format!("{name}: {what}"));
+    let sample: Table = SAMPLE.parse().map_err(|_| wrong("the shipped sample is broken".into()))?;
+    for (key, value) in table {
+        known(name, "", key, &sample)?;
+        let (Some(inner), Some(Value::Table(defaults))) = (value.as_table(), sample.get(key))
+        else {
+            continue;
+        };
+        // What tools and places are called is open here; the keymap knows places and actions.
+        if key == "keys" || key == "hints" {
+            continue;
+        }
+        for k in inner.keys() {
+            known(name, &format!("{key}."), k, defaults)?;
+        }
+    }
+    if let Some(hints) = table.get("hints").and_then(Value::as_table) {
+        let parts = ["read_only", "idempotent", "destructive"];
+        for (tool, own) in hints.iter().filter_map(|(t, v)| Some((t, v.as_table()?))) {
+            if let Some(k) = own.keys().find(|k| !parts.contains(&k.as_str())) {
+                return Err(refused(name, &format!("hints.{tool}.{k}"), k, parts.into_iter()));
+            }
+        }
+    }
+    let config = Config::deserialize(table.clone()).map_err(|e| wrong(e.message().to_owned()))?;
+    if !["auto", "one", "many"].contains(&config.ledger.owners.as_str()) {
+        return Err(wrong(format!(
+            "ledger.owners is {:?}, not auto, one or many",
+            config.ledger.owners
+        )));
+    }
+    let seconds = [
+        ("ledger.stale_seconds", config.ledger.stale_seconds),
+        ("server.call_seconds", config.server.call_seconds),
+        ("server.start_seconds", config.server.start_seconds),
+    ];
+    if let Some((key, n)) = seconds.into_iter().find(|(_, n)| !n.is_finite() || *n < 0.0) {
+        return Err(wrong(format!("{key} is {n}, not a number of seconds, 0 or more")));
+    }
+    Keymap::with(&config.keys).map_err(|e| Error { what: format!("{name}: {}", e.what), ..e })?;
+    Ok(())
+}
+
+fn known(file: &str, above: &str, key: &str, defaults: &Table) -> Result<()> {
+    if defaults.contains_key(key) {
+        return Ok(());
+    }
+    Err(refused(file, &format!("{above}{key}"), key, defaults.keys().map(String::as_str)))
+}
+
+fn refused<'a>(file: &str, full: &str, key: &str, names: impl Iterator<Item = &'a str>) -> Error {
+    let names: Vec<&str> = names.collect();
+    let mean = nearest(key, names.iter().copied());
+    let mean = mean.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+    Error::usage(format!("{file}: there is no key {full}{mean}"))
+        .hint(format!("there are: {}", names.join(", ")))
+}
+
+/// A variable's value as what its key holds in the sample.
+pub(super) fn typed(name: &str, keys: &[&str], value: &str) -> Result<Value> {
+    let sample: Table = SAMPLE.parse().unwrap_or_default();
+    let at = keys.iter().try_fold(Value::Table(sample), |v, k| v.get(*k).cloned());
+    let bad = |kind: &str| Error::usage(format!("{name} is {value:?}, not {kind}"));
+    Ok(match at {
+        Some(Value::Boolean(_)) => Value::Boolean(match value {
+            "1" | "true" | "yes" | "on" => true,
+            "0" | "false" | "no" | "off" => false,
+            _ => return Err(bad("true or false")),
+        }),
+        Some(Value::Float(_)) => Value::Float(value.parse().map_err(|_| bad("a number"))?),
+        _ => Value::String(value.to_owned()),
+    })
+}
+
+pub(super) fn merge(under: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(a)), Value::Table(b)) => merge(a, b),
+            // A project can't bring to light what its user hides.
+            (Some(Value::Array(a)), Value::Array(mut b)) if key.starts_with("redact_") => {
+                a.append(&mut b)
+            }
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
+    let wrong = |why: &str| Error::usage(format!("{}: {why}", path.display()));
+    match path.metadata() {
+        // A folder of somebody else's (another user's HOME) holds no configuration of ours.
+        Err(e)
+            if matches!(
+                e.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(e) => return Err(wrong(&e.to_string())),
+        Ok(m) if m.len() > LONGEST => return Err(wrong("too large for a configuration")),
+        Ok(_) => {}
+    }
+    std::fs::read_to_string(path).map(Some).map_err(|e| wrong(&e.to_string()))
+}
+
+/// The name that was probably meant: within a few slips, or one that begins as `word` does.
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let slips = |n: &&str| strsim::damerau_levenshtein(n, word);
+    let name = names.min_by_key(slips)?;
+    (slips(&name) <= (word.chars().count() / 3).max(2)).then_some(name)
+}

@@ -1,0 +1,88 @@
+//! Files, environment and their order; what is refused, and how.
+
+use super::*;
+
+fn none(_: &str) -> Option<String> {
+    None
+}
+
+#[test]
+fn the_shipped_sample_equals_the_defaults() {
+    let table = parse("sample", SAMPLE).unwrap();
+    assert_eq!(Config::deserialize(table).unwrap(), Config::default());
+    assert_eq!(Config::from(None, None, &none).unwrap(), Config::default());
+    // What it shows commented out is right too, and every variable is named in it.
+    let shown =
+        SAMPLE.replace("# [", "[").replace("# idempotent", "idempotent").replace("# find", "find");
+    let shown = shown.replace("\n[hints]", "").replace("\n[keys]", "");
+    let config = Config::deserialize(parse("sample", &shown).unwrap()).unwrap();
+    assert_eq!(config.hints["create_ticket"].idempotent, Some(true));
+    assert_eq!(config.keys["main"]["find"], ["f", "f5"]);
+    assert!(ENVIRONMENT.iter().all(|(name, _)| SAMPLE.contains(name)));
+}
+
+#[test]
+fn the_environment_beats_the_project_beats_the_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let (user, project) = (folder.path().join("config.toml"), folder.path().join("redial.toml"));
+    std::fs::write(
+        &user,
+        "theme = \"light\"\nmouse = false\n[ledger]\nstale_seconds = 30.0\nowners = \"one\"",
+    )
+    .unwrap();
+    std::fs::write(&project, "theme = \"mono\"\n[ledger]\nstale_seconds = 40.0").unwrap();
+    let env = |n: &str| (n == "REDIAL_STALE_SECONDS").then(|| "50".to_owned());
+    let c = Config::from(Some(&user), Some(&project), &env).unwrap();
+    assert_eq!((c.theme.as_str(), c.mouse, c.ledger.stale_seconds), ("mono", false, 50.0));
+    assert_eq!(c.ledger.owners, "one");
+    let gone = folder.path().join("nothing.toml");
+    assert_eq!(Config::from(Some(&gone), None, &none).unwrap(), Config::default());
+    assert_eq!(super::project(folder.path()), Some(project.clone()));
+    let deep = folder.path().join("a/b");
+    std::fs::create_dir_all(&deep).unwrap();
+    assert_eq!(super::project(&deep), Some(project));
+    std::fs::create_dir(folder.path().join("a/.git")).unwrap();
+    assert_eq!(super::project(&deep), None);
+}
+
+#[test]
+fn a_project_can_make_the_gate_stricter_and_not_milder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (user, project) = (folder.path().join("config.toml"), folder.path().join("redial.toml"));
+    std::fs::write(&user, "[hints.a]\nidempotent = true\n[hints.b]\nidempotent = true").unwrap();
+    let hints =
+        "[hints.a]\nidempotent = false\n[hints.b]\nidempotent = true\n[hints.c]\nread_only = true";
+    std::fs::write(&project, hints).unwrap();
+    let all = Config::from(Some(&user), Some(&project), &none).unwrap().hint_overrides();
+    assert!(all["a"].project.not_idempotent && !all["a"].project.ignored);
+    assert!(!all["b"].project.ignored && all["b"].idempotent == Some(true));
+    assert!(all["c"].project.ignored && all["c"].read_only.is_none());
+    std::fs::write(&user, "read_only = true").unwrap();
+    std::fs::write(&project, "read_only = false").unwrap();
+    assert!(Config::from(Some(&user), Some(&project), &none).unwrap().read_only);
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_the_nearest_right_one() {
+    for (text, says) in [
+        ("them = \"dark\"", "there is no key them; did you mean theme?"),
+        ("[ledger]\nstale_second = 3", "no key ledger.stale_second; did you mean stale_seconds?"),
+        ("[hints.x]\nidempotnt = true", "no key hints.x.idempotnt; did you mean idempotent?"),
+        (
+            "[keys.main]\nquti = [\"x\"]",
+            "keys.main.quti: there is no such action; did you mean quit?",
+        ),
+        ("[keys.main]\nfind = [\"r\"]", "would mean two things"),
+        ("mouse = 3", "invalid type"),
+        ("theme = \"dark\"\nmouse = tru", "line 2"),
+        ("[ledger]\nowners = \"few\"", "not auto, one or many"),
+        ("[server]\ncall_seconds = -1.0", "not a number of seconds"),
+        ("zzzzzzzz = 1", "there is no key zzzzzzzz"),
+    ] {
+        let e = parse("redial.toml", text).unwrap_err();
+        assert!(e.what.starts_with("redial.toml: ") && e.what.contains(says), "{}", e.what);
+    }
+    let env = |n: &str| (n == "REDIAL_MOUSE").then(|| "maybe".to_owned());
+    let e = Config::from(None, None, &env).unwrap_err();
+    assert!(e.what.contains("REDIAL_MOUSE"), "{}", e.what);
+}

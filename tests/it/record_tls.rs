@@ -1,0 +1,139 @@
+//! The tap before a server that speaks TLS: what is asked passes over a real handshake, and a certificate that
+//! nobody trusts is a 502 that says so. (The certificate and its throw-away key were made for this test alone.)
+
+use crate::support::until;
+use redial::journal::Outcome;
+use redial::recording::Recording;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name)
+}
+
+/// Answers every POST with a result for its id, over TLS, until the test ends.
+fn server() -> SocketAddr {
+    let cert = CertificateDer::from_pem_file(fixture("leaf.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(fixture("leaf.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let config = config.clone();
+            std::thread::spawn(move || answer(stream, config));
+        }
+    });
+    address
+}
+
+fn answer(stream: TcpStream, config: Arc<rustls::ServerConfig>) -> Option<()> {
+    let tls = rustls::ServerConnection::new(config).ok()?;
+    let mut stream = rustls::StreamOwned::new(tls, stream);
+    let mut got = Vec::new();
+    let mut buf = [0; 4096];
+    let body = loop {
+        let n = stream.read(&mut buf).ok().filter(|n| *n > 0)?;
+        got.extend_from_slice(&buf[..n]);
+        let text = String::from_utf8_lossy(&got).into_owned();
+        let (head, body) = match text.split_once("\r\n\r\n") {
+            Some((h, b)) => (h.to_ascii_lowercase(), b.to_owned()),
+            None => continue,
+        };
+        let length = head.lines().find_map(|l| l.strip_prefix("content-length: ")?.parse().ok());
+        if body.len() >= length.unwrap_or(0usize) {
+            break body;
+        }
+    };
+    let id = redial::json::raw::get(&body, "id").unwrap_or("null");
+    let json = format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"over TLS"}}]}}}}"#
+    );
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
+        json.len()
+    );
+    stream.write_all(reply.as_bytes()).ok()?;
+    stream.flush().ok()
+}
+
+struct Tap(Child, SocketAddr);
+
+impl Tap {
+    fn start(upstream: SocketAddr, trust: &Path, out: &Path) -> Tap {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_redial"))
+            .args(["record", "--http", &format!("https://localhost:{}/mcp", upstream.port())])
+            .args(["--listen", "127.0.0.1:0", "--out"])
+            .arg(out)
+            .env("SSL_CERT_FILE", trust)
+            .env_remove("SSL_CERT_DIR")
+            .env("XDG_STATE_HOME", out.parent().unwrap().join("state"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let address = line.split_once("http://").unwrap().1.split('/').next().unwrap();
+        let address = address.parse().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Tap(child, address)
+    }
+
+    fn post(&self) -> String {
+        let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"request_id":"r-1"}}}"#;
+        let mut s = TcpStream::connect(self.1).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            self.1,
+            body.len()
+        );
+        s.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut reply = String::new();
+        s.read_to_string(&mut reply).unwrap();
+        reply
+    }
+
+    fn end(mut self) {
+        Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
+        until("the tap ends", || self.0.try_wait().unwrap());
+    }
+}
+
+#[test]
+fn a_call_passes_over_tls_and_an_untrusted_certificate_is_a_502_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let upstream = server();
+    let out = dir.path().join("trusted.jsonl");
+    let tap = Tap::start(upstream, &fixture("ca.pem"), &out);
+    let reply = tap.post();
+    assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("over TLS"), "{reply}");
+    tap.end();
+    let r = Recording::open(&out).unwrap();
+    let outcomes: Vec<_> = r.session.calls.values().map(|c| c.outcome()).collect();
+    assert_eq!(outcomes, [Some(Outcome::Ok)]);
+
+    // Trusts only itself, which is no authority.
+    let out = dir.path().join("untrusted.jsonl");
+    let tap = Tap::start(upstream, &fixture("leaf.pem"), &out);
+    let reply = tap.post();
+    assert!(reply.starts_with("HTTP/1.1 502") && reply.contains("ertificate"), "{reply}");
+    tap.end();
+    let r = Recording::open(&out).unwrap();
+    let call = r.session.calls.values().next().unwrap();
+    assert!(matches!(call.outcome(), Some(Outcome::NotSent | Outcome::Unknown)), "{call:?}");
+}
