@@ -7,10 +7,10 @@
 use super::finding::{Finding, Kind, Severity};
 use super::lean;
 use super::names::{is_distinctive, looks_like_handle};
+use crate::json::flat::leaves;
 use crate::json::raw::quote;
 use crate::json::scan::{Kind as Token, Scanner, unescape};
 use crate::replay::diff::{Change, Compared, Ignore, compare};
-use crate::replay::flat::leaves;
 use crate::replay::script::Said;
 use std::collections::{BTreeMap, HashSet};
 

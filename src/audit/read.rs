@@ -141,7 +141,7 @@ impl Reader {
                     Http::Status { status, session, .. } => {
                         Fact::Status { exchange, status: *status, session: session.is_some() }
                     }
-                    Http::Body { raw } => {
+                    Http::Body { raw, .. } => {
                         Fact::Body { exchange, text: String::from_utf8_lossy(raw) }
                     }
                     Http::End => Fact::Over { exchange, failed: None },

@@ -5,7 +5,7 @@ use super::plain;
 use super::recorded::RecordArgs;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::record::redact::{Extra, secrets_of_environment};
+use crate::record::redact::known_values;
 use crate::record::{Header, Recorder, Rules, http, place, stdio};
 use crate::time::Time;
 
@@ -61,8 +61,6 @@ fn record(a: &RecordArgs, config: &Config) -> Result<u8> {
 
 /// The rules: built in, and what the configuration and the flags add.
 fn rules(a: &RecordArgs, config: &Config) -> Result<Rules> {
-    let plain = Rules::new(Extra::default()).map_err(Error::usage)?;
-    let mut values = plain.secrets_of_argv(&a.command);
-    values.extend(secrets_of_environment(&plain));
+    let values = known_values(&a.command).map_err(Error::usage)?;
     super::recorded::rules(&a.redact, config, values)
 }

@@ -9,6 +9,7 @@ use super::open::open_ledger;
 use super::plain::complain;
 use super::recorded::{Pace, ReplayArgs};
 use super::report::Done;
+use crate::client::NoResult;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::{Wish, stopped};
@@ -62,7 +63,7 @@ pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     let ignored: Vec<String> = config.replay.ignore.iter().chain(&a.ignore).cloned().collect();
     let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&ignored) };
     let work = async {
-        play.all(&plan, &mut report, &interrupt).await?;
+        play.all(&plan, &mut report, &interrupt).await;
         Ok(report.finish(a.json))
     };
     watched(&client, &interrupt, &look_up, work).await
@@ -86,7 +87,8 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
-    async fn all(&self, plan: &Plan, report: &mut Report, interrupt: &Interrupt) -> Result<()> {
+    /// Whatever happens on the way, every step is told of: what has left may have been done.
+    async fn all(&self, plan: &Plan, report: &mut Report, interrupt: &Interrupt) {
         let began = Instant::now();
         let zero = plan.steps.first().map_or(0, |s| s.ask.mono_us);
         for p in &plan.steps {
@@ -94,13 +96,23 @@ impl Play<'_> {
                 report.add(Step::planned(p).skipped("interrupted".into()));
                 continue;
             }
+            if let (Some(why), false) = (report.broke_off(), matches!(p.act, Act::Skip(_))) {
+                let why = format!("not sent: {why}");
+                report.add(Step::planned(p).skipped(why));
+                continue;
+            }
             if !matches!(p.act, Act::Skip(_)) && !self.pace(p, zero, began, interrupt).await {
                 report.add(Step::planned(p).skipped("not wanted".into()));
                 continue;
             }
-            report.add(self.one(p).await?);
+            match self.one(p).await {
+                Ok(step) => report.add(step),
+                Err(e) => {
+                    report.add(Step::planned(p).skipped(format!("not sent: {}", e.what)));
+                    report.break_off(e.what);
+                }
+            }
         }
-        Ok(())
     }
 
     /// Waits for the moment; whether it is to be sent at all.
@@ -130,6 +142,7 @@ impl Play<'_> {
         }
     }
 
+    /// Fails only where this step was not sent and no other can be.
     async fn one(&self, p: &Planned) -> Result<Step> {
         let step = Step::planned(p);
         match &p.act {
@@ -151,24 +164,23 @@ impl Play<'_> {
     async fn request(&self, p: &Planned, step: Step, method: &str, params: &str) -> Result<Step> {
         let client = self.inspector.client()?;
         let limit = Duration::from_secs_f64(self.a.timeout.clamp(0.0, 86_400.0));
-        let Ok(answer) = tokio::time::timeout(limit, client.request(method, params)).await else {
+        let Ok(answer) = tokio::time::timeout(limit, client.asked(method, params)).await else {
             return Ok(step.no_answer(format!("no answer within {} s", self.a.timeout)));
         };
-        Ok(match (answer, &p.ask.answer) {
-            (Ok(now), Some(then)) => {
-                step.compared(&compare(then, &Said::Result(now), &self.ignore))
-            }
-            (Ok(_), None) => step.compared(&Compared::NowAResult),
-            // Its words are the server's; the code is not handed through.
-            (Err(e), Some(Said::Error(then))) => {
-                let message = raw::get_str(then, "message").unwrap_or_default();
-                if e.what.contains(&message) {
-                    step.compared(&Compared::Same)
-                } else {
-                    step.error(e.what)
-                }
-            }
-            (Err(e), _) => step.error(e.what),
+        let now = match answer {
+            Ok(result) => Said::Result(result),
+            Err(NoResult { error: Some(raw), .. }) => Said::Error(raw),
+            Err(NoResult { answered: true, words, .. }) => return Ok(step.error(words)),
+            Err(NoResult { words, .. }) => return Ok(step.no_answer(words)),
+        };
+        Ok(self.compared(step, p, &now))
+    }
+
+    fn compared(&self, step: Step, p: &Planned, now: &Said) -> Step {
+        step.compared(&match (&p.ask.answer, now) {
+            (Some(then), now) => compare(then, now, &self.ignore),
+            (None, Said::Result(_)) => Compared::NowAResult,
+            (None, Said::Error(_)) => Compared::NowAnError,
         })
     }
 
@@ -208,6 +220,7 @@ impl Play<'_> {
         };
         let prepared = match self.inspector.prepare(&wish).await {
             Ok(p) => p,
+            Err(e) if e.exit == Exit::Endpoint => return Err(e),
             Err(e) => return Ok(step.skipped(e.what)),
         };
         let d = &prepared.decision;
@@ -224,17 +237,22 @@ impl Play<'_> {
             return Ok(step.gated(d.ask.word(), stopped(d).what, d.refused.is_some()));
         }
         let asked = if d.ask == Ask::None { "none" } else { d.ask.word() };
-        let released = self.inspector.release(&prepared.agreed(confirmed.as_deref())).await?;
+        let released = match self.inspector.release(&prepared.agreed(confirmed.as_deref())).await {
+            Ok(released) => released,
+            // Sent, and lost sight of.
+            Err(e) if e.exit == Exit::Unknown => return Ok(step.passed(asked).no_answer(e.what)),
+            Err(e) if e.exit == Exit::Gate => return Ok(step.gated(asked, e.what, true)),
+            Err(e) => return Err(e),
+        };
         let step = step.passed(asked);
         let Some(s) = &released.call.settled else { return Ok(step.no_answer(String::new())) };
         let now = match (&s.result, &s.error, s.outcome) {
             (Some(r), _, Outcome::Ok | Outcome::ToolError) => Said::Result(r.to_string()),
             (_, Some(e), Outcome::RpcError) => Said::Error(e.clone()),
+            // Nothing left, and there is no connection that anything could leave on.
+            (_, _, Outcome::NotSent) => return Err(Error::endpoint(s.why.clone())),
             _ => return Ok(step.no_answer(s.why.clone())),
         };
-        Ok(match &p.ask.answer {
-            Some(then) => step.compared(&compare(then, &now, &self.ignore)),
-            None => step.compared(&Compared::NowAResult),
-        })
+        Ok(self.compared(step, p, &now))
     }
 }

@@ -9,8 +9,10 @@ use super::open::{
 use super::plain::{Cell, Plain, Role, complain, print_raw};
 use super::report::Done;
 use crate::error::{Error, Exit};
+use crate::filter::parse;
 use crate::inspect::Inspector;
 use crate::inspect::list::{Judging, Overview};
+use crate::inspect::wanted::Wanted;
 use crate::judge::{State, Verdict};
 use crate::ledger::{Ledger, LedgerError, Row};
 use crate::model::Line;
@@ -88,6 +90,9 @@ impl RowJson {
 }
 
 pub async fn run(a: RowsArgs) -> Done {
+    let written = a.filter.join(" ");
+    parse(&written)
+        .map_err(|m| Error::usage(format!("the filter has a mistake:\n{}", m.marked(&written))))?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     let Some(ledger) = ledger else {
         return Err(Error::usage("rows needs a ledger")
@@ -97,11 +102,13 @@ pub async fn run(a: RowsArgs) -> Done {
     let inspector = Inspector::new(Some(ledger.clone()), None, rules);
     // One more than is wanted tells whether there are more.
     let wanted = a.limit.unwrap_or(if a.json { usize::MAX } else { SHOWN });
-    let wanted = if a.state.is_empty() { wanted.saturating_add(1) } else { usize::MAX };
+    let all = a.state.is_empty() && written.trim().is_empty();
+    let wanted = if all { wanted.saturating_add(1) } else { usize::MAX };
     let (overview, held) = snapshot(&inspector, wanted).await.map_err(ledger_error)?;
     let judging = inspector.judging(overview).await;
     known_states(&a.state, inspector.counts(&judging, Time::now()).states.keys())?;
-    let windows = Windows { ledger, inspector, judging, held, now: Time::now() };
+    let filter = Wanted::new(&written, &judging);
+    let windows = Windows { ledger, inspector, judging, held, filter, now: Time::now() };
     if a.json { json(&a, &windows).await } else { plain(&a, &windows).await }
 }
 
@@ -218,10 +225,15 @@ async fn plain(a: &RowsArgs, windows: &Windows) -> Done {
         table(&mut p, &lines, now);
     } else if judging.overview.rows == 0 {
         p.line(Role::Dim, "the ledger has no requests yet");
+    } else if !windows.filter.is_empty() {
+        p.line(Role::Dim, &format!("no row matches: 0 of {}", judging.overview.rows));
     } else if a.state.is_empty() {
         p.line(Role::Dim, "no row is shown (--limit 0)");
     } else {
         p.line(Role::Dim, &format!("no row is in the state {}", a.state.join(" or ")));
+    }
+    if !windows.filter.is_empty() && !lines.is_empty() && !more {
+        p.line(Role::Dim, &format!("{} of {}", lines.len(), judging.overview.rows));
     }
     if more && !lines.is_empty() {
         p.line(
@@ -261,6 +273,7 @@ struct Windows {
     judging: Judging,
     /// The rows, where they were read together with the counts.
     held: Option<Vec<Row>>,
+    filter: Wanted,
     now: Time,
 }
 
@@ -287,13 +300,15 @@ impl Windows {
         };
         let (mut taken, mut before) = (0, None);
         // One more than is wanted tells whether there are more.
-        let window = if states.is_empty() { limit.saturating_add(1).min(WINDOW) } else { WINDOW };
+        let all = states.is_empty() && self.filter.is_empty();
+        let window = if all { limit.saturating_add(1).min(WINDOW) } else { WINDOW };
         loop {
             let rows = self.window(before, window).await?;
             let Some(last) = rows.last() else { return Ok(false) };
             before = Some(last.rowid);
             let lines = self.inspector.lines(&rows, &self.judging, self.now);
-            for line in lines.into_iter().filter(|l| wanted(&l.judged.state)) {
+            let passes = |l: &Line| wanted(&l.judged.state) && self.filter.holds(l);
+            for line in lines.into_iter().filter(passes) {
                 if taken >= limit {
                     return Ok(true);
                 }

@@ -49,7 +49,9 @@ pub async fn run(a: ShowArgs, config: &crate::config::Config) -> Done {
         let rules = super::recorded::rules(&a.rules, config, Vec::new())?;
         return Ok(redact::redact(&a, &rules)?);
     }
-    let recorded = Recorded::new(Recording::open(&a.file)?);
+    let mut recording = Recording::open(&a.file)?;
+    recording.end_here();
+    let recorded = Recorded::new(recording);
     let judgements = Judgements::of(&a, &filter, &recorded).await?;
     let seen = recorded.shown(|r, _| {
         let shown = Shown { recording: r, filter: &filter, judgements: &judgements };
@@ -142,6 +144,7 @@ fn calls(s: &Shown<'_>, limit: Option<usize>) -> Result<u64> {
                 break;
             }
         }
+        again.end_here();
         again.session.calls.values().for_each(|c| take(c, LINES));
     }
     table(&mut kept);

@@ -5,7 +5,7 @@ use super::conn::{Ask, Conn, Reply, Transport};
 use super::driver::Driver;
 use super::modern::Header;
 use super::outbox::Taken;
-use super::{duration, follow, handshake};
+use super::{NoResult, duration, follow, handshake};
 use crate::journal::event::{Note, Purpose};
 use crate::journal::{Call, CallId, Journal, Kind};
 use crate::json::raw;
@@ -173,17 +173,17 @@ impl Driver {
         &self,
         method: String,
         params: String,
-        reply: oneshot::Sender<Result<String, String>>,
+        reply: oneshot::Sender<Result<String, NoResult>>,
     ) {
         let Some(conn) = self.usable() else {
-            reply.send(Err("no connection; nothing was sent".into())).ok();
+            reply.send(Err(NoResult::of("no connection; nothing was sent"))).ok();
             return;
         };
         tokio::spawn(async move {
             let done = follow::request(&conn, &method, &params).await;
             let done = done.map_err(|r| match r {
-                Some(r) => follow::words(&r),
-                None => "the connection was closed".into(),
+                Some(r) => follow::no_result(&r),
+                None => NoResult::of("the connection was closed"),
             });
             reply.send(done).ok();
         });

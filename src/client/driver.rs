@@ -9,7 +9,7 @@ use super::handshake::{self, Failure, Plan};
 use super::offer::Offer;
 use super::opening::{self, Events, misfit, no_handshake};
 use super::recover::Recovery;
-use super::{Endpoint, Settings, calls, duration, listening, stdio};
+use super::{Endpoint, NoResult, Settings, calls, duration, listening, stdio};
 use crate::journal::event::Note;
 use crate::journal::{CallId, Journal, Kind, LinkState};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) enum Command {
     /// Send one `tools/call`, on that generation and on no other; `reply` gets its id once it is in the journal.
     Call { call: calls::Asked, reply: oneshot::Sender<CallId> },
     /// Send another request; `reply` gets its raw result or words.
-    Request { method: String, params: String, reply: oneshot::Sender<Result<String, String>> },
+    Request { method: String, params: String, reply: oneshot::Sender<Result<String, NoResult>> },
     /// Send a notification; `reply` gets the word once it has left, and is dropped when it can't.
     Notify { method: String, params: String, reply: oneshot::Sender<()> },
     /// Give a call up. `note` is what the journal says; with [`Note::StoppedWaiting`] the server is not told.
@@ -359,6 +359,10 @@ impl Driver {
                     && self.recovery.retry_at.is_none();
                 if self.handshake.is_some() || (live && self.journal.read(|s| s.is_ready())) {
                     return;
+                }
+                if !self.endpoint.is_http() && self.conn.as_ref().is_some_and(|c| !c.is_over()) {
+                    let why = "asked to start it anew".to_owned();
+                    self.log(Kind::Note(Note::Ending { why }));
                 }
                 self.end_conn(super::recover::GRACE_IDLE).await;
                 self.connect("asked to");

@@ -2,6 +2,7 @@
 //! tasks (2025-11-25 `utilities/tasks`; SEP-2663). Only ever continues what was asked for; a `tools/call` that
 //! got no such answer is never sent again from here.
 
+use super::NoResult;
 use super::calls::{Round, Stopped};
 use super::conn::{Ask, Conn, Reply};
 use super::driver::LinkEvent;
@@ -126,6 +127,21 @@ pub(super) async fn request(
 /// Whether a result asks for another round. Older revisions have none: there the member is one like any other.
 fn wants_a_round(conn: &Conn, result: &str) -> bool {
     conn.is_modern() && raw::get_str(result, "resultType").as_deref() == Some("input_required")
+}
+
+/// A reply that is no result, as it came.
+pub(super) fn no_result(reply: &Reply) -> NoResult {
+    let body = match reply {
+        Reply::Frame(raw) => Some(raw),
+        Reply::Status { body, .. } => Some(body),
+        Reply::Gone { .. } | Reply::Over(_) => None,
+    };
+    let text = body.map(|b| String::from_utf8_lossy(b));
+    let error = text.and_then(|t| match Frame::parse(&t) {
+        Frame::Response { answer: Answer::Error { raw, .. }, .. } => Some(raw.to_owned()),
+        _ => None,
+    });
+    NoResult { words: words(reply), answered: body.is_some(), error }
 }
 
 /// A reply that is no result, in words.

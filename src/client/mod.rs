@@ -71,6 +71,24 @@ impl Endpoint {
     }
 }
 
+/// What came in place of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoResult {
+    /// In words. May hold foreign text.
+    pub words: String,
+    /// The server answered, with something.
+    pub answered: bool,
+    /// The raw JSON-RPC error, when that was the answer.
+    pub error: Option<String>,
+}
+
+impl NoResult {
+    /// Nothing came; why.
+    pub(crate) fn of(words: impl Into<String>) -> NoResult {
+        NoResult { words: words.into(), answered: false, error: None }
+    }
+}
+
 /// Which protocol era to speak (design: `--era`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Era {
@@ -270,13 +288,22 @@ impl Client {
         if method == "tools/call" {
             return Err(Error::usage("a tools/call goes out as a call, so that it has an outcome"));
         }
+        self.asked(method, params).await.map_err(|no| Error::endpoint(no.words))
+    }
+
+    /// [`Client::request`], with what came in place of a result as it came. A `tools/call` is not sent.
+    ///
+    /// # Errors
+    /// What was no result.
+    pub async fn asked(&self, method: &str, params: &str) -> Result<String, NoResult> {
+        if method == "tools/call" {
+            return Err(NoResult::of("a tools/call goes out as a call; nothing was sent"));
+        }
         let (reply, answer) = oneshot::channel();
         let (method, params) = (method.to_owned(), params.to_owned());
         self.send(Command::Request { method, params, reply });
-        match answer.await {
-            Ok(done) => done.map_err(Error::endpoint),
-            Err(_) => Err(Error::endpoint("the endpoint is closed; nothing was sent")),
-        }
+        let closed = |_| Err(NoResult::of("the endpoint is closed; nothing was sent"));
+        answer.await.unwrap_or_else(closed)
     }
 
     /// Sends one notification with raw `params`, and waits until it has left.

@@ -1,7 +1,7 @@
 //! What both faces ask for: reads the ledger and the session, and hands them to `model` and `judge`.
 //!
 //! `request` is one request with all its witnesses, `list` rows and counts, `totals` the whole ledger's
-//! invariants, `tool` a tool by its name, `look` the server's own look-up, `reissue` the repeat behind the gate. Nothing here prints or
+//! invariants, `tool` a tool by its name, `look` the server's own look-up, `wanted` the filter of lists, `reissue` the repeat behind the gate. Nothing here prints or
 //! draws; nothing here sends anything but a look-up and what a person confirmed.
 
 pub mod audit;
@@ -14,6 +14,7 @@ pub mod request;
 pub mod scan;
 pub mod tool;
 pub mod totals;
+pub mod wanted;
 
 use crate::client::Client;
 use crate::error::{Error, Result};

@@ -10,9 +10,11 @@ use super::request::Request;
 use super::tool::known_tool;
 use crate::error::{Error, Result};
 use crate::journal::{Call, Tool, ToolList};
+use crate::judge::HashCheck;
 use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, Refusal, gate, tool_gate};
 use crate::model::arguments::{Candidate, Choice, Source, choose, with_request_id};
-use crate::model::hash::Shape;
+use crate::model::hash::{Shape, check};
+use crate::record::redact::{MASK, masked};
 use crate::time::Time;
 use std::collections::BTreeSet;
 
@@ -335,6 +337,25 @@ fn pick_arguments(
         }
     }
     let what = id.map_or_else(String::new, |id| format!(" of {id}"));
+    // A recording has the mask where a secret was: that is another call, unless the hash says that it is this one.
+    let differs = |c: &Candidate| {
+        check(Some(&c.args), hash, &shape(c.tool.as_deref()), seen.proof.as_ref()).check
+            != HashCheck::Equal
+    };
+    let missing = |c: &Candidate| match c.source {
+        Source::Given | Source::File(_) | Source::Seen | Source::Effect(_) => Vec::new(),
+        Source::Recording(_) | Source::Transcript(_) => masked(&c.args),
+    };
+    let (hidden, candidates): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|c| !missing(c).is_empty() && differs(c));
+    if let (Some(c), true) = (hidden.first(), candidates.is_empty()) {
+        return Err(Error::usage(format!(
+            "the arguments{what} {} were written down without {}, which {MASK} stands for; nothing was sent",
+            c.source.words(),
+            missing(c).join(", ")
+        ))
+        .hint("give the whole arguments with --args or --args-file"));
+    }
     match choose(candidates, hash, shape, seen.proof.as_ref()) {
         Choice::One(c) => complete(c, id),
         Choice::Ambiguous(all) => Err(Error::usage(format!(

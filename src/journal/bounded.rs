@@ -15,7 +15,27 @@ impl Session {
     pub fn death(&self, generation: u32) -> Option<String> {
         self.generation_n(generation)?.ended?;
         let lost: Vec<&Call> = self.lost_with(generation).collect();
-        Some(death_words(&lost))
+        let open = self.calls.values().rfind(|c| {
+            c.generation == generation
+                && c.live.cancelled_at.is_some()
+                && c.outcome() == Some(Outcome::Unknown)
+        });
+        Some(match open {
+            // Whether the server was still at it nobody knows: it owes no answer any more.
+            Some(c) if lost.is_empty() => {
+                format!("with a call that was given up and never answered: {}", name(c))
+            }
+            _ => death_words(&lost),
+        })
+    }
+
+    /// Events are missing here: what waits may have been answered by them.
+    pub fn missing(&mut self) {
+        for c in self.calls.values_mut().filter(|c| c.is_pending()) {
+            let words =
+                "events are missing from the recording before that, its answer may be among them";
+            c.live.remark.get_or_insert_with(|| words.into());
+        }
     }
 
     /// Lets the oldest answered calls go when more than `most` calls are kept, or more than `bytes` of their
@@ -63,16 +83,19 @@ pub const IDLE: &str = "while idle";
 
 /// [`IDLE`], or with what.
 pub fn death_words(lost: &[&Call]) -> String {
-    let name = |c: &Call| match &c.request_id {
-        Some(id) => format!("{} {id}", c.tool),
-        None => c.tool.clone(),
-    };
     match lost {
         [] => IDLE.into(),
         [one] => format!("in a call: {}", name(one)),
         [first, rest @ ..] => {
             format!("with {} calls in flight: {} and {} more", lost.len(), name(first), rest.len())
         }
+    }
+}
+
+fn name(c: &Call) -> String {
+    match &c.request_id {
+        Some(id) => format!("{} {id}", c.tool),
+        None => c.tool.clone(),
     }
 }
 
@@ -111,6 +134,24 @@ mod tests {
         assert_eq!(t.session.death(1).as_deref(), Some("in a call: t r-3"));
         // An answer that was still in the pipe.
         t.received(3.1, r#"{"jsonrpc":"2.0","id":3,"result":{"content":[]}}"#, None);
+        let words = "with a call that was given up and never answered: t r-4";
+        assert_eq!(t.session.death(1).as_deref(), Some(words));
+        t.received(3.2, r#"{"jsonrpc":"2.0","id":4,"result":{"content":[]}}"#, None);
         assert_eq!(t.session.death(1).as_deref(), Some("while idle"));
+    }
+
+    #[test]
+    fn a_gap_before_the_end_may_have_held_the_answer() {
+        for missing in [false, true] {
+            let mut t = Tape::over_stdio();
+            t.call(1.0, None);
+            if missing {
+                t.session.missing();
+            }
+            t.at(3.0, Kind::Exit { code: None, signal: Some(9), certain: true });
+            let (outcome, _, why) = t.said();
+            assert_eq!(outcome, "unknown");
+            assert_eq!(why.contains("events are missing"), missing, "{why}");
+        }
     }
 }

@@ -92,8 +92,9 @@ pub enum Http {
         www_authenticate: Option<String>,
         location: Option<String>,
     },
-    /// A body that is not JSON-RPC (HTML of a proxy, plain text), at most 64 KiB of it.
-    Body { raw: Bytes },
+    /// A body that is not JSON-RPC (HTML of a proxy, plain text), at most 64 KiB of it, or the head of an answer that
+    /// is over the limit; `cut` bytes more were in it.
+    Body { raw: Bytes, cut: u64 },
     /// A same-origin 307 or 308 that redial follows: the same POST goes to `to` again.
     Redirected { status: u16, to: String },
     /// How much of the answer has come so far. Told at the first byte and then at most once a second, so that

@@ -4,6 +4,7 @@ use super::call::CallId;
 use super::ends;
 use super::event::{Event, Http};
 use super::fold::Session;
+use super::strange;
 use crate::wire::id::Id;
 
 /// One HTTP exchange as far as the fold needs it.
@@ -89,7 +90,11 @@ impl Session {
                 self.note(at, format!("HTTP {status}: redirected to {to}"));
             }
             Http::Partial { .. } => {}
-            Http::Body { raw } => ends::plain_body(self, at, exchange, raw),
+            Http::Body { raw, cut } => {
+                if !strange::over_the_limit_of(self, at, exchange, raw, *cut) {
+                    ends::plain_body(self, at, exchange, raw);
+                }
+            }
             Http::End => ends::exchange_over(self, at, exchange, None),
             Http::Failed { why, connected } => {
                 ends::exchange_over(self, at, exchange, Some((why, *connected)))

@@ -39,7 +39,7 @@ fn kind() -> impl Strategy<Value = Kind> {
             Kind::Sent { raw, exchange, purpose }
         }),
         (8u64..11, frame)
-            .prop_map(|(exchange, raw)| Kind::Http { exchange, what: Http::Body { raw } }),
+            .prop_map(|(exchange, raw)| Kind::Http { exchange, what: Http::Body { raw, cut: 0 } }),
         (8u64..11, status).prop_map(|(exchange, status)| {
             let what = Http::Status {
                 status,

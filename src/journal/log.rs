@@ -150,7 +150,7 @@ fn size(kind: &Kind) -> usize {
         | Kind::Received { raw, .. }
         | Kind::Noise { raw, .. }
         | Kind::Stderr { raw }
-        | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. } => raw.len(),
+        | Kind::Http { what: Http::Body { raw, .. } | Http::Partial { raw }, .. } => raw.len(),
         Kind::Note(Note::Text(text) | Note::Remark { text, .. }) => text.len(),
         Kind::State { why, .. } | Kind::NotWritten { why, .. } => why.len(),
         _ => 0,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 const OK: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"T-1"}]}}"#;
 
 fn body(text: &str) -> Http {
-    Http::Body { raw: Bytes::from(text.to_owned()) }
+    Http::Body { raw: Bytes::from(text.to_owned()), cut: 0 }
 }
 
 fn broke(why: &str, connected: bool) -> Http {

@@ -99,6 +99,31 @@ fn over_the_limit(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
     }
 }
 
+/// The body of an exchange, or of one event of its stream, was cut; whether it was a message at all. Of a stream it
+/// ends the call only when its head says that it was the answer.
+pub(super) fn over_the_limit_of(
+    s: &mut Session,
+    at: Time,
+    exchange: u64,
+    raw: &Bytes,
+    cut: u64,
+) -> bool {
+    if cut == 0 || !raw.trim_ascii_start().starts_with(b"{") {
+        return false;
+    }
+    let Some(x) = s.exchanges.get(&exchange) else { return true };
+    let good = x.status.is_none_or(|status| (200..300).contains(&status));
+    let (own, Some(call)) = (x.rpc_id.clone(), x.call) else { return good };
+    let stream = s.calls.get(&call).is_some_and(|c| c.live.stream);
+    if good && (!stream || (own.is_some() && head_id(raw) == own)) {
+        let whole = raw.len() as u64 + cut;
+        let why =
+            format!("it has {whole} bytes, over the limit of {} MiB", raw.len().div_ceil(1 << 20));
+        end_cut(s, at, call, &why);
+    }
+    good
+}
+
 fn end_cut(s: &mut Session, at: Time, call: u64, why: &str) {
     settle::end(s, at, call, Outcome::Unknown, format!("the answer can't be read: {why}"));
 }
@@ -118,6 +143,63 @@ fn head_id(raw: &[u8]) -> Option<Id> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cut_body_ends_its_own_call_and_no_other() {
+        use crate::journal::event::{Http, Kind, Purpose};
+        // (content type, head, what becomes of the call)
+        let cases = [
+            ("application/json", r#"{"result":{"x":"#, Some("20 bytes")),
+            ("text/event-stream", r#"{"id":1,"result":{"#, Some("23 bytes")),
+            ("text/event-stream", r#"{"id":2,"result":{"#, None),
+            ("text/event-stream", r#"{"method":"notifications/message"#, None),
+            ("text/html", "<html>", Some("an HTML page")),
+        ];
+        for (content_type, head, why) in cases {
+            let mut s = Session::default();
+            let mut seq = 0;
+            let mut say = |s: &mut Session, kind: Kind| {
+                seq += 1;
+                s.apply(&Event { seq, at: Time(0), mono_us: 0, generation: 1, kind });
+            };
+            let http = |what| Kind::Http { exchange: 7, what };
+            say(
+                &mut s,
+                Kind::Opened {
+                    transport: crate::journal::event::Transport::Http { url: "u".into() },
+                },
+            );
+            let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
+            say(
+                &mut s,
+                Kind::Sent {
+                    raw: Bytes::from_static(call),
+                    exchange: Some(7),
+                    purpose: Purpose::Asked,
+                },
+            );
+            say(
+                &mut s,
+                http(Http::Status {
+                    status: 200,
+                    content_type: Some(content_type.into()),
+                    session: None,
+                    www_authenticate: None,
+                    location: None,
+                }),
+            );
+            say(&mut s, http(Http::Body { raw: Bytes::from_static(head.as_bytes()), cut: 5 }));
+            let c = s.calls.values().next().unwrap();
+            let said = c.settled.as_ref().map(|s| (s.outcome, s.why.clone()));
+            match (said, why) {
+                (None, None) => {}
+                (Some((Outcome::Unknown, said)), Some(why)) => {
+                    assert!(said.contains(why), "{said}");
+                }
+                other => panic!("{head}: {other:?}"),
+            }
+        }
+    }
 
     #[test]
     fn the_id_of_a_cut_answer_is_read_from_its_head() {

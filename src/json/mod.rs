@@ -1,6 +1,8 @@
 //! JSON of other programs, read without ever becoming a `serde_json::Value` (depth limit, rewritten
-//! numbers, magic keys): raw members here, a token scanner in `scan`, Python's spelling in `python`.
+//! numbers, magic keys): raw members here, a token scanner in `scan`, Python's spelling in `python`,
+//! leaves with their paths in `flat`.
 
+pub mod flat;
 pub mod python;
 pub mod raw;
 pub mod scan;

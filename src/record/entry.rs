@@ -166,7 +166,7 @@ impl Entry {
                 | Kind::Received { raw, .. }
                 | Kind::Noise { raw, .. }
                 | Kind::Stderr { raw }
-                | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. },
+                | Kind::Http { what: Http::Body { raw, .. } | Http::Partial { raw }, .. },
             )
             | What::Part { raw, .. } => Some(raw),
             _ => None,
@@ -181,7 +181,7 @@ impl Entry {
                 | Kind::Received { raw, .. }
                 | Kind::Noise { raw, .. }
                 | Kind::Stderr { raw }
-                | Kind::Http { what: Http::Body { raw } | Http::Partial { raw }, .. },
+                | Kind::Http { what: Http::Body { raw, .. } | Http::Partial { raw }, .. },
             )
             | What::Part { raw, .. } => *raw = new,
             _ => {}

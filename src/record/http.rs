@@ -1,5 +1,5 @@
-//! The tap on a Streamable HTTP server: a reverse proxy that changes nothing but hop-by-hop headers and `Host`,
-//! streams both ways, and writes down what passes.
+//! The tap on a Streamable HTTP server: a reverse proxy that changes nothing but hop-by-hop headers, `Host` and
+//! `Accept-Encoding` (an answer that is compressed could not be read on its way), streams both ways, and writes down what passes.
 //!
 //! Upstream redirects, errors and statuses go to the client as they are; only an upstream that can't be reached is
 //! answered here, with a 502 that says so. Which client a message belongs to is told by `sessions`.
@@ -13,11 +13,12 @@ use crate::client::http::{root_cause, tls};
 use crate::error::{Error, Result};
 use crate::journal::Kind;
 use crate::journal::event::Http;
+use crate::journal::exchange::is_event_stream;
 use crate::serve::headers::check_peer;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use body::Exchange;
 use reqwest::Url;
@@ -25,7 +26,7 @@ use sessions::{Client, Sessions};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -54,6 +55,8 @@ struct Tap {
     sessions: Sessions,
     exchanges: AtomicU64,
     anywhere: bool,
+    /// A signal has come: what is cut off now is cut off by the tap.
+    stopping: Arc<AtomicBool>,
 }
 
 /// Listens and passes on until a signal. Says on stderr where it listens and what it writes.
@@ -81,6 +84,7 @@ pub fn run(url: &str, listen: &str, anywhere: bool, recorder: Recorder, out: &Pa
         sessions: Sessions::default(),
         exchanges: AtomicU64::new(0),
         anywhere,
+        stopping: Arc::default(),
     });
     let done = runtime.block_on(serve(tap, address, out));
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -124,10 +128,13 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
         tap.recorder.rules().url(tap.upstream.as_str()),
         out.display()
     ));
-    let router = Router::new().fallback(handle).with_state(tap);
+    let router = Router::new().fallback(handle).with_state(tap.clone());
     tokio::select! {
         served = std::future::IntoFuture::into_future(axum::serve(listener, router)) => served.map_err(failed),
-        ended = crate::serve::signalled() => ended,
+        ended = crate::serve::signalled() => {
+            tap.stopping.store(true, Ordering::SeqCst);
+            ended
+        }
     }
 }
 
@@ -149,7 +156,12 @@ impl Tap {
         if let Some(opened) = &client.opened {
             self.recorder.event(client.generation, opened.clone());
         }
-        let mut x = Exchange::new(self.recorder.clone(), client.generation, exchange);
+        let mut x = Exchange::new(
+            self.recorder.clone(),
+            client.generation,
+            exchange,
+            self.stopping.clone(),
+        );
         let what = Http::Request { method: parts.method.to_string(), url: url.to_string() };
         let named = client.session.as_deref();
         x.event(what, self.recorded(&parts.headers, named));
@@ -163,7 +175,7 @@ impl Tap {
                 x.streamed(first, rest, length)
             }
         };
-        let mut headers = passed_on(&parts.headers);
+        let mut headers = upstream_headers(&parts.headers);
         // What a stream announces stays announced; reqwest counts the rest itself.
         let has_body = parts.headers.contains_key(header::CONTENT_LENGTH)
             || parts.headers.contains_key(header::TRANSFER_ENCODING);
@@ -204,8 +216,9 @@ impl Tap {
             },
             self.recorded(&headers, session.as_deref()),
         );
-        let is_events =
-            content_type.is_some_and(|c| c.to_ascii_lowercase().starts_with("text/event-stream"));
+        // What is compressed all the same can't be read piece by piece.
+        let coded = headers.get(header::CONTENT_ENCODING).is_some_and(|e| e != "identity");
+        let is_events = !coded && content_type.is_some_and(|c| is_event_stream(&c));
         let length = response.content_length();
         let mut out = Response::new(Body::from_stream(x.stream(response, is_events, length)));
         *out.status_mut() = status;
@@ -265,6 +278,19 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_owned)
 }
 
+/// What goes up: an answer must be readable on its way back, so no coding of it is asked for; and where the client
+/// accepts nothing in particular, nothing is accepted in its name (the HTTP library would say `*/*`).
+fn upstream_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut out = passed_on(headers);
+    if out.contains_key(header::ACCEPT_ENCODING) {
+        out.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    if !out.contains_key(header::ACCEPT) {
+        out.insert(header::ACCEPT, HeaderValue::from_static(""));
+    }
+    out
+}
+
 /// All headers but those of the connection itself and those it names (compared without case).
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<String> = headers
@@ -311,11 +337,30 @@ mod tests {
     }
 
     #[test]
+    fn no_coding_is_asked_for_and_nothing_is_accepted_in_the_clients_name() {
+        let up = |pairs: &[(&'static str, &'static str)]| {
+            let h: HeaderMap = pairs
+                .iter()
+                .map(|(k, v)| (HeaderName::from_static(k), HeaderValue::from_static(v)))
+                .collect();
+            let up = upstream_headers(&h);
+            let of = |n| up.get(n).map(|v| v.to_str().unwrap().to_owned());
+            (of("accept"), of("accept-encoding"))
+        };
+        let some = |t: &str| Some(t.to_owned());
+        assert_eq!(up(&[]), (some(""), None));
+        assert_eq!(
+            up(&[("accept", "text/x"), ("accept-encoding", "gzip, br")]),
+            (some("text/x"), some("identity"))
+        );
+    }
+
+    #[test]
     fn origins_of_other_sites_are_refused_when_listening_anywhere() {
         let of = |pairs: &[(&'static str, &'static str)]| {
             let h: HeaderMap = pairs
                 .iter()
-                .map(|(k, v)| (HeaderName::from_static(k), axum::http::HeaderValue::from_static(v)))
+                .map(|(k, v)| (HeaderName::from_static(k), HeaderValue::from_static(v)))
                 .collect();
             same_site(&h).is_ok()
         };

@@ -53,6 +53,13 @@ fn append(path: &Path) -> Result<Option<Place>> {
         .mode(0o600)
         .open(path)
         .map_err(|e| failed(path, &e))?;
+    if !may_be_ours(&mut file) {
+        return Err(Error::usage(format!(
+            "{} is there already and is no recording; nothing was started",
+            path.display()
+        ))
+        .hint("--out names a new file, a recording to go on with, or a folder"));
+    }
     // Whoever asks whether a tap writes it holds it for a moment, too.
     let free = (0..5).any(|n| {
         std::thread::sleep(std::time::Duration::from_millis(10 * n.min(1)));
@@ -73,6 +80,22 @@ fn append(path: &Path) -> Result<Option<Place>> {
         file.write_all(b"\n").ok();
     }
     Ok(Some(Place { path: path.to_owned(), file }))
+}
+
+/// An empty file, one that begins as a recording does (also one of which only the begin of the first line was written),
+/// or no file at all (a pipe, a device).
+fn may_be_ours(file: &mut File) -> bool {
+    const BEGIN: &[u8] = br#"{"redial":"recording","#;
+    if !file.metadata().is_ok_and(|m| m.is_file()) {
+        return true;
+    }
+    let mut head = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| Read::by_ref(file).take(BEGIN.len() as u64).read_to_end(&mut head));
+    let first = head.split(|b| *b == b'\n').next().unwrap_or_default();
+    let ours = BEGIN.starts_with(first) && (!first.is_empty() || head.is_empty());
+    read.is_ok() && (ours || head.starts_with(br#"{"seq":"#))
 }
 
 fn in_folder(folder: &Path, server: &str, now: Time) -> Result<Place> {
@@ -275,14 +298,22 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.jsonl");
-        std::fs::write(&path, "{\"torn").unwrap();
+        std::fs::write(&path, "{\"redial\"").unwrap();
         let first = open(&path, "s", None, Time(0)).unwrap();
         let second = open(&path, "s", None, Time(0)).unwrap();
         assert_eq!(first.path, path);
         assert_ne!(second.path, path);
-        assert_eq!(std::fs::read(&path).unwrap(), b"{\"torn\n");
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"redial\"\n");
         let mode = std::fs::metadata(&second.path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+        // What is no recording is not touched.
+        let script = dir.path().join("script.sh");
+        std::fs::write(&script, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(open(&script, "s", None, Time(0)).is_err());
+        let mode = std::fs::metadata(&script).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!(std::fs::read(&script).unwrap(), b"#!/bin/sh\n");
         assert!(open(Path::new("/no/such/folder/r.jsonl"), "s", None, Time(0)).is_err());
         drop(first);
     }

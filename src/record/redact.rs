@@ -5,17 +5,23 @@
 //! JSON with every other byte as it was. Rules can only add to the built-in ones.
 
 mod argv;
+mod block;
 mod json;
+mod masked;
+mod names;
+mod part;
 
-pub use argv::secrets_of_environment;
+pub use argv::{known_values, secrets_of_environment};
+pub use block::KeyBlock;
+pub use masked::{is_hidden, masked};
 
 use super::entry::{Entry, What};
 use crate::journal::event::{Http, Kind, Transport};
 use crate::json::raw::quote;
 use bytes::Bytes;
+use names::{HEADERS_OF_LINES, NAMED, PATTERNS, bare};
 use regex::bytes::{Captures, Regex, RegexSet};
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 /// What stands in place of a value.
 pub const MASK: &str = "[redacted]";
@@ -23,50 +29,7 @@ pub const MASK: &str = "[redacted]";
 /// What is always hidden, in words.
 pub const WHAT_IS_HIDDEN: &str = "values of Authorization, cookies, session ids and other credential headers; of JSON members, \
 command line options and URL parameters named like a password, secret, token or key; of environment variables with such names \
-wherever they appear; bearer tokens, private keys and well-known key formats in any text";
-
-/// Names (without case, `-`, `_`, `.`) whose value is a secret, and endings of such names.
-const NAMES: [&str; 6] = ["token", "auth", "pwd", "pass", "jwt", "sessionid"];
-const ENDINGS: [&str; 18] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "secretkey",
-    "apikey",
-    "accesskey",
-    "accesstoken",
-    "refreshtoken",
-    "authtoken",
-    "idtoken",
-    "bearertoken",
-    "sessiontoken",
-    "privatekey",
-    "signingkey",
-    "authorization",
-    "cookie",
-    "credentials",
-];
-
-/// Well-known forms. Where a pattern has a group, only the group is replaced.
-const PATTERNS: [&str; 8] = [
-    r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})",
-    r"(?i)\bbasic\s+([A-Za-z0-9+/]{12,}={0,2})",
-    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
-    r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
-];
-
-/// In lines that are no JSON: `password=…`, `API_KEY: …`.
-static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r#"(?i)\b[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|(?:access|refresh|auth|id|bearer|session)[_-]?token|[_-]token|private[_-]?key|authorization|cookie)["']?\s*[=:]\s*["']?(?:bearer\s+|basic\s+)?([^\s"',;]{3,})"#,
-    )
-    .ok()
-});
+and passwords in URLs wherever they appear; bearer tokens, private keys and well-known key formats in any text. Paths are no secrets";
 
 /// What a person adds.
 #[derive(Debug, Clone, Default)]
@@ -90,6 +53,8 @@ pub struct Rules {
     any: RegexSet,
     own_patterns: usize,
     values: Vec<String>,
+    /// Spellings of the values that a piece of a line may begin with.
+    spellings: Vec<Vec<u8>>,
 }
 
 impl Rules {
@@ -113,6 +78,7 @@ impl Rules {
         let patterns = texts.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         let any = RegexSet::new(&texts).map_err(|e| format!("the patterns are too much: {e}"))?;
         Ok(Rules {
+            spellings: values.iter().flat_map(|v| part::spellings(v)).collect(),
             keys: extra.keys.iter().map(|k| bare(k)).filter(|k| !k.is_empty()).collect(),
             paths: extra.paths.iter().map(|p| path(p)).collect(),
             patterns,
@@ -136,26 +102,6 @@ impl Rules {
             self.own_patterns,
             self.values.len()
         )
-    }
-
-    /// Whether a value under this name is a secret.
-    pub fn is_secret_name(&self, name: &str) -> bool {
-        // Longer names are prose.
-        if name.len() > 80 {
-            return false;
-        }
-        let b = bare(name);
-        NAMES.contains(&b.as_str())
-            || ENDINGS.iter().any(|e| b.ends_with(e))
-            || self.keys.contains(&b)
-    }
-
-    /// Whether the value of this header is a secret.
-    pub fn is_secret_header(&self, name: &str) -> bool {
-        let b = bare(name);
-        self.is_secret_name(name)
-            || matches!(b.as_str(), "mcpsessionid" | "setcookie" | "proxyauthorization" | "xauth")
-            || b.ends_with("token")
     }
 
     /// A header's value as it may be written.
@@ -188,18 +134,19 @@ impl Rules {
     /// A line that is no JSON (stderr, noise): `NAME=value` too.
     fn prose<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, u32) {
         let (mut out, mut n) = self.bytes(bytes);
-        if let Some(named) = NAMED.as_ref() {
-            n += replace(named, &mut out);
+        for p in [&HEADERS_OF_LINES, &NAMED].into_iter().filter_map(|p| p.as_ref()) {
+            n += replace(p, &mut out);
         }
         (out, n)
     }
 
-    /// Any line: JSON by its members, anything else as prose. How many values were replaced.
+    /// Any line: JSON by its members (of JSON that broke off, as far as it goes), anything else as prose. How many
+    /// values were replaced.
     pub fn line<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, u32) {
         match std::str::from_utf8(bytes).ok().and_then(|t| self.json(t)) {
             Some((Cow::Borrowed(_), n)) => (Cow::Borrowed(bytes), n),
             Some((Cow::Owned(t), n)) => (Cow::Owned(t.into_bytes()), n),
-            None => self.prose(bytes),
+            None => self.broken(bytes).unwrap_or_else(|| self.prose(bytes)),
         }
     }
 
@@ -256,15 +203,6 @@ impl Rules {
         }
         e.wire.redacted = e.wire.redacted.saturating_add(n);
     }
-
-    /// Whether a piece of a line has anything in it that may be, or announce, a secret.
-    pub fn touches(&self, piece: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(piece);
-        let mut names = text.split(['"', '\\', '\'', ' ', '=', ':', ',', '{']);
-        !self.paths.is_empty()
-            || names.any(|w| !w.is_empty() && self.is_secret_name(w))
-            || self.prose(piece).1 > 0
-    }
 }
 
 /// A name that a tap gave a session id, or the mask.
@@ -290,13 +228,6 @@ fn replace(p: &Regex, text: &mut Cow<'_, [u8]>) -> u32 {
         *text = Cow::Owned(new.into_owned());
     }
     n
-}
-
-fn bare(name: &str) -> String {
-    name.chars()
-        .filter(|c| !matches!(c, '-' | '_' | '.' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
 }
 
 fn path(text: &str) -> Vec<String> {

@@ -7,13 +7,16 @@
 //! server, started through `redial` itself, also gets SIGTERM then (see [`exec`]).
 
 use super::entry::{Side, What, Wire};
-use super::recorder::{Pieces, Recorder, of_line};
+use super::recorder::{Recorder, Stream};
 use super::split::Split;
 use crate::error::{Error, Result};
 use crate::journal::Kind;
 use crate::journal::event::Transport;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -47,7 +50,10 @@ pub fn run(command: &[String], recorder: &Recorder) -> Result<u8> {
     let pid = child.id();
     let transport = Transport::Stdio { command: command.to_vec(), pid: Some(pid) };
     recorder.event(GENERATION, Kind::Opened { transport });
-    let (status, certain) = pass(child, recorder);
+    let (status, certain) = match Ours::take() {
+        Ok(ours) => pass(child, ours, recorder),
+        Err(e) => return Err(unheard(child, recorder, &e)),
+    };
     if let Some(status) = status {
         let (code, signal) = (status.code(), status.signal());
         recorder.event(GENERATION, Kind::Exit { code, signal, certain });
@@ -61,6 +67,40 @@ pub fn run(command: &[String], recorder: &Recorder) -> Result<u8> {
         },
         None => 1,
     })
+}
+
+/// Nothing can be passed on.
+fn unheard(mut child: Child, recorder: &Recorder, e: &io::Error) -> Error {
+    let why = format!("stdin and stdout can't be passed on: {e}; the server was ended");
+    child.kill().ok();
+    child.wait().ok();
+    recorder.event(GENERATION, Kind::Note(crate::journal::Note::Text(why.clone())));
+    recorder.close(LAST_WORDS);
+    Error::endpoint(why)
+}
+
+/// What this process was given to talk to the client on. From now on the pumps alone hold it: an end that one of
+/// them lets go is closed for the client too, as it would be without us.
+struct Ours {
+    stdin: File,
+    stdout: File,
+    stderr: File,
+}
+
+impl Ours {
+    fn take() -> io::Result<Ours> {
+        let own = |fd: io::Result<OwnedFd>| fd.map(File::from);
+        let ours = Ours {
+            stdin: own(io::stdin().as_fd().try_clone_to_owned())?,
+            stdout: own(io::stdout().as_fd().try_clone_to_owned())?,
+            stderr: own(io::stderr().as_fd().try_clone_to_owned())?,
+        };
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdin(&nothing)?;
+        rustix::stdio::dup2_stdout(&nothing)?;
+        rustix::stdio::dup2_stderr(&nothing)?;
+        Ok(ours)
+    }
 }
 
 /// Starts the server in this process group, through this program where that lets the kernel end it with us.
@@ -122,7 +162,7 @@ fn is_runnable(program: &str) -> bool {
 
 /// Passes everything on until the server has ended and its pipes are empty.
 /// The child's end, and whether its pipes ended with it: a launcher's server would hold them.
-fn pass(mut child: Child, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
+fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
     let server = Arc::new(Server {
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         alive: Mutex::new(true),
@@ -132,7 +172,7 @@ fn pass(mut child: Child, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
     });
     signals(server.clone());
     let (done, ended) = mpsc::channel();
-    let pump = |side: Side, from: Box<dyn Read + Send>, to: Box<dyn Write + Send>| {
+    let pump = |side: Side, from: File, to: File| {
         let (recorder, done, server) = (recorder.clone(), done.clone(), server.clone());
         let pump = Pump { side, recorder, server };
         let spawned = std::thread::Builder::new().name(side.word().into()).spawn(move || {
@@ -150,13 +190,15 @@ fn pass(mut child: Child, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut waiting = 0;
     if let Some(to) = stdin {
-        pump(Side::Sent, Box::new(raw_stdin()), Box::new(to));
+        pump(Side::Sent, ours.stdin, File::from(OwnedFd::from(to)));
     }
     if let Some(from) = stdout {
-        waiting += usize::from(pump(Side::Received, Box::new(from), Box::new(raw(io::stdout()))));
+        let from = File::from(OwnedFd::from(from));
+        waiting += usize::from(pump(Side::Received, from, ours.stdout));
     }
     if let Some(from) = stderr {
-        waiting += usize::from(pump(Side::Stderr, Box::new(from), Box::new(raw(io::stderr()))));
+        let from = File::from(OwnedFd::from(from));
+        waiting += usize::from(pump(Side::Stderr, from, ours.stderr));
     }
     drop(done);
     // Seen first, reaped second: in between no signal can hit another process of the same number.
@@ -171,22 +213,6 @@ fn pass(mut child: Child, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
     let status = child.wait().ok();
     let certain = server.drain(waiting, &ended);
     (status, certain)
-}
-
-/// Unbuffered: what is read is passed on at once.
-fn raw_stdin() -> impl Read + Send {
-    use std::os::fd::AsFd;
-    io::stdin().as_fd().try_clone_to_owned().map_or_else(
-        |_| Box::new(io::stdin()) as Box<dyn Read + Send>,
-        |fd| Box::new(std::fs::File::from(fd)),
-    )
-}
-
-fn raw(stream: impl Write + Send + std::os::fd::AsFd + 'static) -> Box<dyn Write + Send> {
-    match stream.as_fd().try_clone_to_owned() {
-        Ok(fd) => Box::new(std::fs::File::from(fd)),
-        Err(_) => Box::new(stream),
-    }
 }
 
 struct Server {
@@ -243,14 +269,25 @@ struct Pump {
 }
 
 impl Pump {
-    fn run(&self, mut from: Box<dyn Read + Send>, to: Box<dyn Write + Send>) {
+    fn run(&self, mut from: File, to: File) {
         let mut split = Split::new(LINE_LIMIT);
-        let mut pieces = Pieces::default();
+        let mut stream = Stream::new(self.side);
         let mut chunk = vec![0; 64 << 10];
         let mut to = Some(to);
+        // Whether it was the reader who ended it.
+        let mut unread = false;
+        let mut closed = false;
         loop {
+            // The server's own output is taken down to its end, whoever still listens to it.
+            if self.side == Side::Sent && to.as_ref().is_some_and(|to| nobody_reads(&from, to)) {
+                unread = true;
+                break;
+            }
             let n = match from.read(&mut chunk) {
-                Ok(0) => break,
+                Ok(0) => {
+                    closed = true;
+                    break;
+                }
                 Ok(n) => n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -262,12 +299,9 @@ impl Pump {
             let bytes = chunk.get(..n).unwrap_or_default();
             self.working(true);
             let mut events = Vec::new();
-            let rest = split.feed(bytes, |line| {
-                pieces.line_ended();
-                events.push(of_line(self.side, line));
-            });
+            let rest = split.feed(bytes, |line| events.push(stream.line(line)));
             if !rest.is_empty() {
-                events.push(pieces.piece(self.side, rest, self.recorder.rules()));
+                events.push(stream.piece(rest, self.recorder.rules()));
             }
             self.recorder.put_all(GENERATION, events);
             if let Some(out) = &mut to
@@ -278,19 +312,22 @@ impl Pump {
                 to = None;
                 self.broken();
                 if self.side != Side::Sent {
-                    self.keep_reading(&mut from, &mut split);
+                    self.keep_reading(&mut from, &mut split, &mut stream);
                 }
                 break;
             }
             self.working(false);
         }
-        let last = split.finish().map(|line| of_line(self.side, line));
-        let end = (self.side == Side::Sent).then_some(What::StdinClosed);
+        let last = split.finish().map(|line| stream.line(line));
+        let end = (closed && self.side == Side::Sent).then_some(What::StdinClosed);
         self.recorder
             .put_all(GENERATION, last.into_iter().chain(end.map(|e| (e, Wire::default()))));
-        drop(to);
+        drop((from, to));
         if self.side == Side::Sent {
             self.server.client_gone.store(true, Ordering::SeqCst);
+        }
+        if unread && self.outlived() {
+            self.broken();
         }
     }
 
@@ -308,14 +345,21 @@ impl Pump {
 
     /// The server's stdout has ended. Its exit usually comes with that; only a process that goes on is told of.
     fn closed(&self) {
+        if self.outlived() {
+            self.recorder.event(GENERATION, Kind::StdoutClosed);
+        }
+    }
+
+    /// Whether the server goes on, a moment after it closed a pipe.
+    fn outlived(&self) -> bool {
         let until = Instant::now() + DRAIN;
         while Instant::now() < until {
             if !self.server.is_alive() {
-                return;
+                return false;
             }
             std::thread::sleep(DRAIN / 30);
         }
-        self.recorder.event(GENERATION, Kind::StdoutClosed);
+        true
     }
 
     fn broken(&self) {
@@ -329,7 +373,7 @@ impl Pump {
     }
 
     /// What is in the pipe already when nobody reads it any more, without waiting for more than a moment.
-    fn keep_reading(&self, from: &mut Box<dyn Read + Send>, split: &mut Split) {
+    fn keep_reading(&self, from: &mut File, split: &mut Split, stream: &mut Stream) {
         if self.side == Side::Received {
             // Without a reader the server would get SIGPIPE; without us it would have, already.
             return;
@@ -337,8 +381,22 @@ impl Pump {
         let mut chunk = vec![0; 64 << 10];
         while let Ok(n @ 1..) = from.read(&mut chunk) {
             let mut events = Vec::new();
-            split.feed(chunk.get(..n).unwrap_or_default(), |l| events.push(of_line(self.side, l)));
+            split.feed(chunk.get(..n).unwrap_or_default(), |l| events.push(stream.line(l)));
             self.recorder.put_all(GENERATION, events);
+        }
+    }
+}
+
+/// Waits until there is something to read; whether, in place of that, nobody reads any more what would be passed on.
+fn nobody_reads(from: &File, to: &File) -> bool {
+    loop {
+        let mut both = [PollFd::new(from, PollFlags::IN), PollFd::new(to, PollFlags::empty())];
+        match poll(&mut both, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            // Where that can't be asked the write tells.
+            Err(_) => return false,
+            // Bytes that are there are taken down first.
+            Ok(_) => return both[0].revents().is_empty(),
         }
     }
 }

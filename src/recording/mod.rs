@@ -16,7 +16,7 @@ pub mod rows;
 pub mod timeline;
 
 use crate::error::{Error, Result};
-use crate::journal::{Call, CallId, Event, Outcome, Session};
+use crate::journal::{Call, CallId, Event, Outcome, Session, Settled};
 use crate::json::raw;
 use crate::model::arguments::{Candidate, Source};
 use crate::record::entry::{Entry, Header, Line, What, decode};
@@ -182,7 +182,8 @@ impl Recording {
                     let e = numbers.place(e);
                     *events += 1;
                     if let What::Gap { events, .. } = &e.what {
-                        *lost += events;
+                        *lost = lost.saturating_add(*events);
+                        session.missing();
                     }
                     if let Some(event) = e.event() {
                         agent::apply(session, event);
@@ -208,6 +209,24 @@ impl Recording {
     /// Answered calls that the last [`Recording::advance`] let go, since there are too many to be kept.
     pub fn let_go(&self) -> &[Call] {
         &self.let_go
+    }
+
+    /// What waits when nobody writes the file any more gets no answer there: its outcome is unknown.
+    pub fn end_here(&mut self) {
+        if self.is_being_written() {
+            return;
+        }
+        for c in self.session.calls.values_mut().filter(|c| c.is_pending()) {
+            c.settled = Some(Settled {
+                at: c.sent_at,
+                outcome: Outcome::Unknown,
+                why: "the recording ends before an answer".into(),
+                late: false,
+                answer_status: None,
+                result: None,
+                error: None,
+            });
+        }
     }
 
     /// How the call sent by this event came out, kept or not; its milliseconds.

@@ -94,12 +94,15 @@ impl Knows for Journal {
 /// Makes rows, oldest event first.
 #[derive(Debug, Default)]
 pub struct Rows {
-    open: HashMap<(u32, Side, Id), Asked>,
+    /// Under the exchange that carried it too, where there is one: clients that share a life use the same ids.
+    open: HashMap<(u32, Side, Option<u64>, Id), Asked>,
 }
 
 /// What an answer answers.
 #[derive(Debug, Clone)]
 pub struct Asked {
+    /// Its number in the file.
+    pub seq: u64,
     /// When it was asked.
     pub mono_us: u64,
     /// What.
@@ -110,7 +113,7 @@ impl Asked {
     /// Of the request's own event.
     pub fn of(e: &Entry) -> Option<Asked> {
         let text = String::from_utf8_lossy(e.raw()?);
-        Some(Asked { mono_us: e.mono_us, summary: summary::of(&text)? })
+        Some(Asked { seq: e.seq, mono_us: e.mono_us, summary: summary::of(&text)? })
     }
 }
 
@@ -118,17 +121,33 @@ impl Rows {
     /// The row of one event; whoever `knows` has been told of it already.
     pub fn row(&mut self, e: &Entry, knows: &dyn Knows, now: Time) -> Row {
         let open = &mut self.open;
+        let exchange = match &e.what {
+            What::Event(Kind::Sent { exchange, .. } | Kind::Received { exchange, .. }) => *exchange,
+            _ => None,
+        };
         made(e, knows, now, &mut |s, side| match s.rpc {
             Rpc::Request => {
                 if let Some(id) = &s.id {
-                    let asked = Asked { mono_us: e.mono_us, summary: s.clone() };
-                    open.insert((e.generation, side, id.clone()), asked);
+                    let asked = Asked { seq: e.seq, mono_us: e.mono_us, summary: s.clone() };
+                    let key = |x| (e.generation, side, x, id.clone());
+                    if exchange.is_some() {
+                        open.insert(key(exchange), asked.clone());
+                    }
+                    open.insert(key(None), asked);
                 }
                 None
             }
             _ => {
                 let other = if side == Side::Sent { Side::Received } else { Side::Sent };
-                open.remove(&(e.generation, other, s.id.clone()?))
+                let id = s.id.clone()?;
+                let key = |x| (e.generation, other, x, id.clone());
+                let own = exchange.and_then(|_| open.remove(&key(exchange)));
+                // A stream that goes on in another exchange; stdio.
+                let asked = own.or_else(|| open.get(&key(None)).cloned())?;
+                if open.get(&key(None)).is_some_and(|a| a.seq == asked.seq) {
+                    open.remove(&key(None));
+                }
+                Some(asked)
             }
         })
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::journal::Outcome;
+use crate::journal::{Kind, Outcome, Session};
 use crate::record::{Recorder, Rules};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -178,4 +178,72 @@ fn many_calls_are_let_go_and_none_is_forgotten() {
     );
     assert_eq!(of(2), None, "an answer is no call");
     assert!(r.session.pending().count() == 1, "what has no answer is kept");
+}
+
+#[test]
+fn answers_to_clients_that_share_a_life_and_an_id_find_their_own_question() {
+    use crate::journal::event::Purpose;
+    use crate::recording::rows::Rows;
+    use crate::time::Time;
+    let call = |tool: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"request_id":"{tool}"}}}}}}"#
+        )
+    };
+    let sent = |exchange, tool| {
+        let raw = call(tool).into();
+        What::Event(Kind::Sent { raw, exchange: Some(exchange), purpose: Purpose::Asked })
+    };
+    let answer = |exchange| {
+        let raw = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.into();
+        What::Event(Kind::Received { raw, exchange })
+    };
+    let session = Session::default();
+    let mut rows = Rows::default();
+    let mut seq = 0;
+    let mut tell = |what| {
+        seq += 1;
+        let e = Entry::new(seq, Time(0), seq * 1000, 1, what);
+        let row = rows.row(&e, &session, Time(0));
+        (row.tool, row.ms)
+    };
+    let of = |tool: &str, ms| (Some(tool.to_owned()), Some(ms));
+    tell(sent(1, "first"));
+    tell(sent(2, "second"));
+    assert_eq!(tell(answer(Some(1))), of("first", 2.0));
+    assert_eq!(tell(answer(Some(2))), of("second", 2.0));
+    // A second answer answers nothing.
+    assert_eq!(tell(answer(Some(2))), (None, None));
+    // A stream that was resumed has another exchange.
+    tell(sent(3, "third"));
+    assert_eq!(tell(answer(Some(9))), of("third", 1.0));
+}
+
+#[test]
+fn gaps_of_any_size_add_up() {
+    let gap = format!(
+        r#"{{"seq":1,"at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1,"kind":"gap","events":{0},"bytes":{0},"why":"x"}}"#,
+        u64::MAX
+    );
+    let f = file(&format!("{gap}\n{gap}\n"));
+    assert_eq!(Recording::open(f.path()).unwrap().lost, u64::MAX);
+}
+
+#[test]
+fn a_call_that_waits_when_nobody_writes_any_more_is_unknown() {
+    let sent = format!(
+        r#"{{"seq":1,"at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1,"kind":"sent","text":{}}}"#,
+        raw::quote(CALL)
+    );
+    let gap = r#"{"seq":2,"at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1,"kind":"gap","events":4,"bytes":900,"why":"x"}"#;
+    let f = file(&format!("{sent}\n{gap}\n"));
+    let mut r = Recording::open(f.path()).unwrap();
+    let held = OpenOptions::new().append(true).open(f.path()).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    r.end_here();
+    assert!(r.session.calls[&1].is_pending(), "a tap may still write its answer");
+    drop(held);
+    r.end_here();
+    assert_eq!(r.session.calls[&1].outcome(), Some(Outcome::Unknown));
+    assert!(r.session.calls[&1].live.remark.as_deref().unwrap().contains("missing"));
 }

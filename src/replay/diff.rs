@@ -1,9 +1,10 @@
 //! How a live answer differs from the recorded one. What differs each time by its nature does not count: `_meta`,
 //! times (by name and by form), and the paths a person names.
 
-use super::flat::leaves;
 use super::script::Said;
-use crate::json::raw;
+use crate::json::flat::leaves;
+use crate::json::raw::{self, quote};
+use crate::record::redact::{MASK, is_hidden};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -88,7 +89,10 @@ fn texts(a: &str, b: &str, ignore: &Ignore) -> Compared {
     let mut changes: BTreeMap<&[String], Change> = BTreeMap::new();
     for path in a.keys().chain(b.keys()) {
         let (old, new) = (a.get(path), b.get(path));
-        let counts = old != new && !ignore.has(path) && !is_volatile(path, old, new);
+        let counts = old != new
+            && !ignore.has(path)
+            && !is_volatile(path, old, new)
+            && !was_replaced(&a, path, new);
         if counts {
             let change = Change { path: path.join("."), recorded: old.cloned(), now: new.cloned() };
             changes.insert(path, change);
@@ -99,6 +103,23 @@ fn texts(a: &str, b: &str, ignore: &Ignore) -> Compared {
     } else {
         Compared::Differs(changes.into_values().collect())
     }
+}
+
+/// The recorded value was replaced when it was written down, or one that this is in: it can't be compared.
+fn was_replaced(
+    recorded: &BTreeMap<Vec<String>, String>,
+    path: &[String],
+    new: Option<&String>,
+) -> bool {
+    let mask = quote(MASK);
+    let above = (0..path.len()).any(|n| recorded.get(&path[..n]) == Some(&mask));
+    let now = new.map(String::as_str);
+    let itself = recorded.get(path).is_some_and(|old| match now {
+        Some(now) => is_hidden(old, now),
+        // It is an object now, with leaves of its own.
+        None => *old == mask,
+    });
+    above || itself
 }
 
 /// `_meta` and what is in it; a time under a name of time, or that has the form of one, on both sides.
@@ -150,6 +171,8 @@ mod tests {
             ),
             (r#"{"resultType":"complete","ttlMs":0,"a":1}"#, r#"{"a":1}"#),
             (r#"{"x":[{"seq":1}]}"#, r#"{"x":[{"seq":2}]}"#),
+            (r#"{"a":"Bearer [redacted] ok"}"#, r#"{"a":"Bearer xyz ok"}"#),
+            (r#"{"secret":"[redacted]"}"#, r#"{"secret":{"a":1,"b":[2]}}"#),
         ] {
             assert_eq!(compared(a, b), Compared::Same, "{a} {b}");
         }
@@ -176,8 +199,25 @@ mod tests {
             compared(r#"{"created_at":1}"#, r#"{"created_at":"soon"}"#),
             Compared::Differs(_)
         ));
+        assert!(matches!(
+            compared(r#"{"a":"x [redacted]"}"#, r#"{"a":"y z"}"#),
+            Compared::Differs(_)
+        ));
         assert_eq!(compared("{}", r#"{"isError":true}"#), Compared::NowAnError);
         assert_eq!(compared(r#"{"isError":true}"#, "{}"), Compared::NowAResult);
+        // Errors are compared whole: a code or a message that differs is another error.
+        let errors = |a: &str, b: &str| {
+            compare(&Said::Error(a.into()), &Said::Error(b.into()), &Ignore::default())
+        };
+        let missing = r#"{"code":-32601,"message":"Method not found"}"#;
+        for other in [
+            r#"{"code":-32000,"message":""}"#,
+            r#"{"code":-32602,"message":"Method not found"}"#,
+            r#"{"code":-32601,"message":"not found"}"#,
+        ] {
+            assert!(matches!(errors(other, missing), Compared::Differs(_)), "{other}");
+        }
+        assert_eq!(errors(missing, missing), Compared::Same);
         let error = Said::Error(r#"{"code":1}"#.into());
         assert_eq!(
             compare(&Said::Result("{}".into()), &error, &Ignore::default()),

@@ -1,13 +1,14 @@
 //! A recording as a server: what it was asked then, it answers as it did then. Matched by method and parameters
 //! without what is new each time; equal requests are answered in the recorded order. What was not recorded is
-//! refused, loudly, with what is nearest: a mock that makes something up would prove nothing.
+//! refused, loudly, with what is nearest: a mock that makes something up would prove nothing. Only a handshake that
+//! is not in the recording is made up, and told.
 
 use super::script::{Ask, Died, Said, Told, key};
 use crate::journal::{Hint, ToolList};
 use crate::json::raw::{self, quote};
 use crate::wire::frame::{self, Frame};
 use crate::wire::id::Id;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -160,6 +161,12 @@ impl Mock {
         }
         let known =
             self.script.iter().any(|a| a.id.is_some() && a.method.as_deref() == Some(method));
+        if let (false, Some(least)) = (known, self.least(method, params)) {
+            let words = format!(
+                "not in the recording: {method}; answered with the least that lets a client connect"
+            );
+            return Step::Miss { json: frame::result(id, &least), words };
+        }
         let code = if known { MISS } else { NO_METHOD };
         let words = if known {
             "it was not recorded with these parameters"
@@ -167,6 +174,31 @@ impl Mock {
             "no such request was recorded"
         };
         self.refuse(id, method, params, code, words)
+    }
+
+    /// A handshake for a recording without one (an imported trace, a tap that came late): no client gets to a call
+    /// without it.
+    fn least(&self, method: &str, params: Option<&str>) -> Option<String> {
+        match method {
+            "initialize" => {
+                let asked = params.and_then(|p| raw::get_str(p, "protocolVersion"));
+                let version = asked.unwrap_or_else(|| "2025-11-25".into());
+                Some(format!(
+                    r#"{{"protocolVersion":{},"capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"redial-mock","version":"{}"}}}}"#,
+                    quote(&version),
+                    env!("CARGO_PKG_VERSION")
+                ))
+            }
+            "tools/list" => {
+                let names: BTreeSet<String> = self.script.iter().filter_map(Ask::tool).collect();
+                let tool = |n: &String| {
+                    format!(r#"{{"name":{},"inputSchema":{{"type":"object"}}}}"#, quote(n))
+                };
+                let tools: Vec<String> = names.iter().map(tool).collect();
+                Some(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))
+            }
+            _ => None,
+        }
     }
 
     fn refuse(&self, id: &Id, method: &str, params: Option<&str>, code: i64, why: &str) -> Step {
@@ -271,6 +303,29 @@ mod tests {
         format!(
             r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"t","arguments":{args},"_meta":{{"progressToken":9}}}}}}"#
         )
+    }
+
+    #[test]
+    fn a_recording_without_a_handshake_can_be_connected_to_and_nothing_else_is_made_up() {
+        let mock = Mock::new(vec![ask("tools/call", r#"{"name":"t","arguments":{}}"#, Some("{}"))]);
+        let said = |text: &str| match mock.step(text) {
+            Step::Miss { json, words } => (json, words),
+            other => (format!("{other:?}"), String::new()),
+        };
+        let (hello, words) = said(
+            r#"{"id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}"#,
+        );
+        assert!(hello.contains(r#""result":{"protocolVersion":"2025-06-18","#), "{hello}");
+        assert!(words.contains("not in the recording: initialize"), "{words}");
+        let (tools, _) = said(r#"{"id":2,"method":"tools/list"}"#);
+        assert!(tools.contains(r#"{"tools":[{"name":"t","inputSchema""#), "{tools}");
+        assert!(said(r#"{"id":3,"method":"prompts/list"}"#).0.contains("-32601"));
+        // What was recorded is not made up: other parameters are a miss.
+        let listed = Mock::new(vec![ask("tools/list", r#"{"cursor":"c"}"#, Some("{}"))]);
+        let Step::Miss { json, .. } = listed.step(r#"{"id":2,"method":"tools/list"}"#) else {
+            panic!()
+        };
+        assert!(json.contains("-32010"), "{json}");
     }
 
     #[test]

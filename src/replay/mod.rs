@@ -3,7 +3,6 @@
 //! the recording as a server. Nothing here opens a connection.
 
 pub mod diff;
-pub mod flat;
 pub mod mock;
 pub mod plan;
 pub mod script;

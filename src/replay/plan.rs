@@ -3,6 +3,8 @@
 use super::script::Ask;
 use crate::json::python::python_dumps_where;
 use crate::json::raw::{self, quote};
+use crate::record::redact::{MASK, masked};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What happens to one message.
@@ -15,7 +17,7 @@ pub enum Act {
     /// A notification.
     Notify { method: String, params: String },
     /// It is not sent; why.
-    Skip(&'static str),
+    Skip(Cow<'static, str>),
 }
 
 /// One step of a plan.
@@ -48,7 +50,7 @@ impl Plan {
         plan.steps = script
             .into_iter()
             .map(|ask| {
-                let act = act(&ask, &plan.keys);
+                let act = whole(act(&ask, &plan.keys), &ask);
                 Planned { ask, act }
             })
             .collect();
@@ -56,40 +58,65 @@ impl Plan {
     }
 }
 
+/// A message of which values were replaced by the mask is another one: it is not sent.
+fn whole(act: Act, ask: &Ask) -> Act {
+    let text = match &act {
+        Act::Call { args, .. } => args,
+        Act::Request { params, .. } | Act::Notify { params, .. } => params,
+        Act::Skip(_) => return act,
+    };
+    let missing = if ask.redacted { masked(text) } else { Vec::new() };
+    if missing.is_empty() {
+        return act;
+    }
+    let (values, was) = if missing.len() == 1 { ("a value", "was") } else { ("values", "were") };
+    Act::Skip(
+        format!(
+            "{values} of it {was} replaced by {MASK} when it was recorded: {}",
+            missing.join(", ")
+        )
+        .into(),
+    )
+}
+
+fn skip(why: &'static str) -> Act {
+    Act::Skip(Cow::Borrowed(why))
+}
+
 fn act(ask: &Ask, keys: &BTreeMap<String, String>) -> Act {
     let Some(method) = ask.method.as_deref() else {
-        return Act::Skip(
+        return skip(
             "an answer to the server's own question: only the question can bring it up again",
         );
     };
     let params = ask.params.as_deref().unwrap_or("{}");
     match method {
         "initialize" | "notifications/initialized" | "server/discover" => {
-            return Act::Skip("the handshake is made anew");
+            return skip("the handshake is made anew");
         }
-        "ping" => return Act::Skip("a sign of life, of then"),
+        "ping" => return skip("a sign of life, of then"),
         "notifications/cancelled" => {
-            return Act::Skip("it names a request id of then");
+            return skip("it names a request id of then");
         }
-        "notifications/progress" => return Act::Skip("it names a progress token of then"),
+        "notifications/progress" => return skip("it names a progress token of then"),
         m if m.starts_with("notifications/") => {
             return Act::Notify { method: m.to_owned(), params: without_meta(params) };
         }
         "subscriptions/listen" | "resources/subscribe" | "resources/unsubscribe" => {
-            return Act::Skip("a subscription of then");
+            return skip("a subscription of then");
         }
-        m if m.starts_with("tasks/") => return Act::Skip("it names a task of then"),
+        m if m.starts_with("tasks/") => return skip("it names a task of then"),
         _ => {}
     }
     if raw::get(params, "inputResponses").is_some() || raw::get(params, "requestState").is_some() {
-        return Act::Skip(
+        return skip(
             "a continuation of an input-required round is never sent alone: its first leg is",
         );
     }
     if method != "tools/call" {
         return Act::Request { method: method.to_owned(), params: without_meta(params) };
     }
-    let Some(tool) = ask.tool() else { return Act::Skip("a call that names no tool") };
+    let Some(tool) = ask.tool() else { return skip("a call that names no tool") };
     let args = ask.arguments().unwrap_or("{}");
     let request_id = ask.request_id();
     let new = request_id.as_ref().and_then(|id| keys.get(id));
@@ -162,7 +189,7 @@ mod tests {
         };
         assert!(
             matches!(acts[0], Act::Skip(_))
-                && matches!(acts[2], Act::Skip(w) if w.contains("first leg"))
+                && matches!(&acts[2], Act::Skip(w) if w.contains("first leg"))
         );
         assert_eq!(acts[1], again);
         assert_eq!(
@@ -177,5 +204,28 @@ mod tests {
         assert!(
             matches!(&same.steps[1].act, Act::Call { args, .. } if args == r#"{"request_id":"r-1","n":1.0}"#)
         );
+    }
+
+    #[test]
+    fn a_message_with_replaced_values_is_not_sent() {
+        let call =
+            r#"{"name":"t","arguments":{"request_id":"r-1","title":"rotate Bearer [redacted]"}}"#;
+        let of = |redacted, method: &str, params: &str| {
+            let plan = Plan::new(vec![Ask { redacted, ..ask(Some(method), params) }], None);
+            match &plan.steps[0].act {
+                Act::Skip(why) => why.to_string(),
+                _ => "sent".into(),
+            }
+        };
+        assert_eq!(
+            of(true, "tools/call", call),
+            "a value of it was replaced by [redacted] when it was recorded: title"
+        );
+        assert!(of(true, "resources/read", r#"{"uri":"x://[redacted]@h"}"#).ends_with(": uri"));
+        assert_ne!(of(true, "notifications/x", r#"{"a":"[redacted]","b":"[redacted]"}"#), "sent");
+        // Somebody said so; and what was replaced is not sent again anyway.
+        assert_eq!(of(false, "tools/call", call), "sent");
+        let meta = r#"{"name":"t","arguments":{},"_meta":{"token":"[redacted]"}}"#;
+        assert_eq!(of(true, "tools/call", meta), "sent");
     }
 }

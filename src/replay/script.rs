@@ -64,6 +64,8 @@ pub struct Ask {
     pub told: Vec<Told>,
     /// The server ended while this waited.
     pub died: Option<Died>,
+    /// Values in it were replaced when it was written down.
+    pub redacted: bool,
 }
 
 impl Ask {
@@ -138,6 +140,7 @@ impl Reading {
             id,
             method,
             params: params.map(str::to_owned),
+            redacted: e.wire.redacted > 0,
             ..Ask::default()
         });
     }

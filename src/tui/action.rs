@@ -275,7 +275,7 @@ pub static TABLE: &[Entry] = {
         entry(Verify, A::Details, true, "its request", &["enter"], "go to the details of the selected request"),
         entry(Main, A::Verify, true, "verify", &["v"], "check that each request happened once; again with every change"),
         entry(Main, A::TimeLine, true, "time line", &["T"], "every frame and event, of a recording or this session"),
-        entry(Main, A::Findings, false, "findings", &["A"], "what the audit finds in the recording: state handles made, used, lost; live"),
+        entry(Main, A::Findings, false, "findings", &["A"], "what the audit finds in the recording, as it grows"),
         entry(Main, A::Copy, true, "copy", &["y"], "copy request_id, row, command, frame or curl"),
         entry(Requests, A::Need, false, "needs you", &["n"], "go to the first request that needs a person, then the next one"),
         entry(Requests, A::Sort, false, "sort", &["s"], "sort by the next column"),

@@ -15,7 +15,6 @@ mod recorded;
 mod tail;
 mod texts;
 mod timeline;
-mod wanted;
 mod windows;
 mod wire;
 

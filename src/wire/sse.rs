@@ -85,6 +85,11 @@ impl Parser {
         self.line_cut += (bytes.len() - keep) as u64;
     }
 
+    /// Bytes dropped so far of the event that is being read, because it is over the limit.
+    pub fn cut(&self) -> u64 {
+        self.cut + self.line_cut
+    }
+
     /// The bytes of an unfinished event at the end of the stream. By the grammar it is discarded, so they are
     /// evidence, never an event.
     pub fn take_unfinished(&mut self) -> Vec<u8> {

@@ -135,6 +135,37 @@ fn a_launcher_that_is_killed_in_the_servers_place_proves_nothing() {
 }
 
 #[test]
+fn a_stranger_on_the_port_is_not_called_and_a_foreign_ledger_is_not_counted_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let (theirs, ours) = (dir.path().join("theirs.db"), dir.path().join("ours.db"));
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let theirs_on = served(&theirs, Some(port));
+    let words: Vec<&str> = theirs_on.split(' ').skip(1).collect();
+    let mut stranger = crate::support::cli::command(&words).spawn().unwrap();
+    until("the stranger listens", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    let start = served(&ours, Some(port));
+    let ledger = ours.to_str().unwrap();
+    let r = killtest(&["--trials", "1", "--ledger", ledger, "--http", &url, "--start", &start]);
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    assert_eq!(r.exit, 5, "{}", r.all());
+    assert!(r.stderr.contains("something listens"), "{}", r.stderr);
+    let rows = redial(&["rows", "--ledger", theirs.to_str().unwrap(), "--json"]);
+    assert_eq!(rows.get(&["rows"]), "[]", "a call reached the stranger: {}", rows.all());
+
+    // Another file than the server's: no number that is counted there would say anything.
+    rusqlite::Connection::open(&ours).unwrap().execute_batch(crate::ledger_read::DDL).unwrap();
+    let command = served(&theirs, None);
+    let words: Vec<&str> = command.split(' ').collect();
+    let args = [&["--trials", "1", "--ledger", ledger, "--"][..], &words].concat();
+    let r = killtest(&args);
+    assert_eq!(r.exit, 2, "{}", r.all());
+    assert!(r.stderr.contains("left 0 effects under its name"), "{}", r.stderr);
+    nothing_left(theirs.to_str().unwrap());
+}
+
+#[test]
 fn what_can_not_be_tested_is_said_before_anything_is_started() {
     for args in [
         &["--", "cat"][..],

@@ -3,6 +3,7 @@
 
 mod audit;
 mod audit_fresh;
+mod audit_screen;
 mod cli_bad_input;
 mod cli_batch;
 mod cli_gate;

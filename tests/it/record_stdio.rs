@@ -189,6 +189,49 @@ fn eof_and_signals_are_passed_on() {
 }
 
 #[test]
+fn a_stream_that_the_server_closes_is_closed_for_the_client_while_the_server_lives_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // (what the server closes, what of the client's ends with it)
+    let script = |closes: &str| format!("echo up >&2; exec {closes}; read x; exit 4");
+    for (closes, stderr) in [(">&-", false), ("2>&-", true)] {
+        let out = dir.path().join(format!("out-{stderr}.jsonl"));
+        let mut tap = tap(&out, &[], &["sh", "-c", &script(closes)]);
+        let (end, ended) = std::sync::mpsc::channel();
+        let (o, e) = (tap.stdout.take().unwrap(), tap.stderr.take().unwrap());
+        let mut closed: Box<dyn Read + Send> = if stderr { Box::new(e) } else { Box::new(o) };
+        std::thread::spawn(move || {
+            let mut all = Vec::new();
+            closed.read_to_end(&mut all).ok();
+            end.send(all)
+        });
+        let said = ended.recv_timeout(crate::support::LIMIT).expect("the end comes");
+        assert_eq!(said, if stderr { b"up\n".to_vec() } else { Vec::new() });
+        assert!(tap.try_wait().unwrap().is_none(), "the server goes on");
+        tap.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert_eq!(wait(&mut tap).code(), Some(4));
+    }
+
+    // Its stdin: a client that writes meets it, in place of a pipe that nobody empties.
+    let out = dir.path().join("in.jsonl");
+    let mut tap = tap(&out, &[], &["sh", "-c", "exec <&-; echo up; exec sleep 600"]);
+    let mut up = [0; 3];
+    tap.stdout.as_mut().unwrap().read_exact(&mut up).unwrap();
+    let mut stdin = tap.stdin.take().unwrap();
+    let (end, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let line = [b'x'; 4095].into_iter().chain([b'\n']).collect::<Vec<u8>>();
+        let failed = (0..200).find_map(|_| stdin.write_all(&line).err());
+        end.send(failed.map(|e| e.kind()))
+    });
+    let met = ended.recv_timeout(crate::support::LIMIT).expect("no write waits for ever");
+    assert_eq!(met, Some(std::io::ErrorKind::BrokenPipe));
+    send(tap.id(), "-TERM");
+    wait(&mut tap);
+    let entries = entries(&out);
+    assert!(!entries.iter().any(|e| e.what == What::StdinClosed), "the client did not close it");
+}
+
+#[test]
 fn the_server_stays_in_the_agents_group() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("g.jsonl");

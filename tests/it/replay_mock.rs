@@ -258,3 +258,127 @@ fn an_older_file_is_cleaned_on_its_way_out() {
     std::fs::write(&again, &r.stdout).unwrap();
     assert_eq!(redial(&["show", text(&again), "--json"]).get(&["events"]), "1");
 }
+
+/// A recording of one ticket whose title held a credential.
+fn masked(dir: &Path) -> PathBuf {
+    let path = dir.join("masked.jsonl");
+    let at = r#""at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1"#;
+    let call = r#"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"create_ticket\",\"arguments\":{\"request_id\":\"s-2\",\"title\":\"rotate Bearer [redacted]\",\"body\":\"b\"}}}"#;
+    let opened = format!(r#"{{"seq":1,{at},"kind":"opened","transport":"stdio","command":["x"]}}"#);
+    let sent = format!(r#"{{"seq":2,{at},"kind":"sent","redacted":1,"text":"{call}"}}"#);
+    std::fs::write(&path, format!("{opened}\n{sent}\n")).unwrap();
+    path
+}
+
+#[test]
+fn a_call_that_was_written_down_without_a_secret_is_not_sent_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = masked(dir.path());
+    let now = dir.path().join("now.db");
+    let server = ["--", PROGRAM, "serve", "tickets", "--ledger", text(&now)];
+    let run = |args: &[&str]| redial(&[args, &server].concat());
+    let again = run(&["reissue", "s-2", "--recording", text(&file), "--confirm", "s-2", "--json"]);
+    assert_eq!(again.exit, 2, "{}", again.all());
+    assert!(again.all().contains("title") && again.all().contains("--args"), "{}", again.all());
+    let step = |r: &crate::support::cli::Ran| {
+        let steps = r.get(&["steps"]);
+        let step = raw::items(&steps).unwrap()[0].to_owned();
+        (raw::get_str(&step, "result").unwrap(), raw::get_str(&step, "why").unwrap())
+    };
+    let replay = ["replay", text(&file), "--confirm-tool", "create_ticket", "--new-keys", "--json"];
+    for more in [&["--dry-run"][..], &[]] {
+        let r = run(&[&replay[..], more].concat());
+        let (result, why) = step(&r);
+        assert!(result == "skipped" && why.contains("title"), "{result} {why}");
+    }
+    let db = rusqlite::Connection::open(&now).unwrap();
+    let made = db.query_row("SELECT count(*) FROM tickets", [], |r| r.get::<_, i64>(0)).unwrap();
+    assert_eq!(made, 0);
+    // Whoever has the value gives it.
+    let args = r#"{"request_id":"s-2","title":"rotate Bearer abcdefgh","body":"b"}"#;
+    let whole = run(&[
+        "reissue",
+        "s-2",
+        "--args",
+        args,
+        "--confirm",
+        "s-2",
+        "--tool",
+        "create_ticket",
+        "--json",
+    ]);
+    assert_eq!(whole.exit, 0, "{}", whole.all());
+}
+
+#[test]
+fn a_replay_whose_server_dies_on_the_way_tells_what_has_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = recorded(dir.path());
+    let now = dir.path().join("now.db");
+    let r = redial(&[
+        "replay",
+        text(&out),
+        "--confirm-tool",
+        "create_ticket",
+        "--json",
+        "--",
+        PROGRAM,
+        "serve",
+        "tickets",
+        "--ledger",
+        text(&now),
+        "--fault",
+        "exit:2",
+    ]);
+    assert_eq!(r.exit, 1, "{}", r.all());
+    let steps = r.get(&["steps"]);
+    let results: Vec<String> = raw::items(&steps)
+        .unwrap()
+        .iter()
+        .filter(|s| raw::get_str(s, "plan").as_deref() == Some("send"))
+        .map(|s| raw::get_str(s, "result").unwrap())
+        .collect();
+    // tools/list, r-1 on which it dies (a look-up comes first), r-2, its look-up, r-3.
+    assert_eq!(results.len(), 5, "{results:?}");
+    let want = ["no_answer", "skipped", "skipped", "skipped"];
+    assert_eq!(results[1..], want, "{}", r.stdout);
+    assert_ne!(r.get(&["broke_off"]), "null");
+    assert!(r.stdout.contains("not sent: "), "{}", r.stdout);
+}
+
+#[test]
+fn an_imported_trace_can_be_mocked_and_rows_take_the_filter() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace.json");
+    let one = r#"[{"tool":"create_basket","arguments":{},"result":{"basket_id":"b-781"}}]"#;
+    std::fs::write(&trace, one).unwrap();
+    let call = redial(&[
+        "call",
+        "create_basket",
+        "--args",
+        "{}",
+        "--confirm",
+        "create_basket",
+        "--json",
+        "--",
+        PROGRAM,
+        "mock",
+        text(&trace),
+    ]);
+    assert_eq!((call.exit, call.text(&["outcome"]).as_str()), (0, "ok"), "{}", call.all());
+    assert!(call.stdout.contains("b-781"));
+
+    recorded(dir.path());
+    let ledger = dir.path().join("then.db");
+    let rows = |filter: &str| redial(&["rows", "--json", "--ledger", text(&ledger), filter]);
+    let ids = |filter: &str| {
+        let rows = rows(filter).get(&["rows"]);
+        let ids = raw::items(&rows).unwrap();
+        ids.iter().map(|r| raw::get_str(r, "request_id").unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("req:r-2"), ["r-2"]);
+    assert_eq!(ids("state:done !req:r-2"), ["r-1"]);
+    assert_eq!(ids("state:running"), Vec::<String>::new());
+    let wrong = rows("state:done age:");
+    assert_eq!(wrong.exit, 2, "{}", wrong.all());
+}

@@ -78,7 +78,40 @@ fn over_http_the_session_is_not_all_that_can_be_lost() {
     s.press_at("[n]", "n");
     s.pty.wait_for("There are 2 charges. You were right.");
     s.pty.send("\r");
-    s.pty.wait_for("7 of 8");
+    s.pty.wait_for("7 of 9");
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+}
+
+#[test]
+fn who_is_too_slow_is_told_and_taught_nothing() {
+    let mut s = school(&["give-up"], folder(), (80, 24));
+    s.press_at("First start the server", "o");
+    s.press_at("[s] send", "s");
+    s.pty.wait_for("answer: T-");
+    s.press_at("[c]", "c");
+    s.pty.wait_for("Too late: the answer came before that key.");
+    s.pty.send("\r");
+    s.pty.wait_for("First start the server");
+    s.pty.send("\x1b");
+    s.pty.wait_for("7  Cancelling");
+    assert!(!s.pty.screen(|p| p.contents().contains("✓ 7")));
+    s.pty.send("q");
+    assert_eq!(s.pty.ended(), 0);
+}
+
+#[test]
+fn free_over_http_an_answer_is_dropped_at_will_and_the_server_is_killed_and_started_again() {
+    let mut s = school(&["free-http"], folder(), (100, 30));
+    s.press_at("process: alive", "d");
+    s.pty.wait_for("the connection broke");
+    s.pty.wait_for("tickets made: 1");
+    s.pty.send("k");
+    s.pty.wait_for("process: dead");
+    s.pty.send("r");
+    s.press_at("connected again", "a");
+    s.pty.wait_for("replayed");
+    s.pty.wait_for("exactly once: 1 request, 1 effect");
     s.pty.send("q");
     assert_eq!(s.pty.ended(), 0);
 }

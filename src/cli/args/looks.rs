@@ -33,9 +33,12 @@ pub struct AttachArgs {
 /// `redial rows`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  redial rows --ledger ledger.db --state abandoned --state running"
+    after_help = "Example:\n  redial rows --ledger ledger.db --state abandoned --state running\n  redial rows --ledger ledger.db state:abandoned age:>5m"
 )]
 pub struct RowsArgs {
+    /// Only what matches, in the language of `redial show`: state: verdict: req: tool: text: age:>5m, words
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
     /// Only rows in this state, as shown: running, done, abandoned, … (repeatable)
     #[arg(long, value_name = "S")]
     pub state: Vec<String>,

@@ -194,7 +194,7 @@ impl Runs<'_> {
     async fn call(&self, inspector: &Inspector, p: &Planned, renames: &Renames) -> Result<Got> {
         let Act::Call { tool, args, request_id } = &p.act else {
             let Act::Skip(why) = &p.act else { return Ok(Got::NotMade("no call".into())) };
-            return Ok(Got::NotMade((*why).to_owned()));
+            return Ok(Got::NotMade(why.to_string()));
         };
         if args.contains(MASK) {
             let why = "a value of its arguments was replaced when the trace was written";

@@ -25,6 +25,9 @@ pub struct Step {
     why: Option<String>,
     gate: Option<&'static str>,
     changes: Vec<Change>,
+    /// It went out, or may have.
+    #[serde(skip)]
+    left: bool,
 }
 
 impl Step {
@@ -35,7 +38,7 @@ impl Step {
             _ => (p.ask.tool(), p.ask.request_id()),
         };
         let (plan, result, why) = match &p.act {
-            Act::Skip(why) => ("skip", "skipped", Some((*why).to_owned())),
+            Act::Skip(why) => ("skip", "skipped", Some(why.to_string())),
             _ => ("send", "planned", None),
         };
         Step {
@@ -48,6 +51,7 @@ impl Step {
             why,
             gate: None,
             changes: Vec::new(),
+            left: false,
         }
     }
 
@@ -77,17 +81,17 @@ impl Step {
 
     /// A notification left.
     pub fn sent(self) -> Step {
-        Step { result: "sent", ..self }
+        Step { result: "sent", left: true, ..self }
     }
 
     /// Nothing came back.
     pub fn no_answer(self, why: String) -> Step {
-        Step { result: "no_answer", why: Some(why), ..self }
+        Step { result: "no_answer", why: Some(why), left: true, ..self }
     }
 
     /// An error came back that can't be compared.
     pub fn error(self, why: String) -> Step {
-        Step { result: "now_an_error", why: Some(why), ..self }
+        Step { result: "now_an_error", why: Some(why), left: true, ..self }
     }
 
     /// Something came back.
@@ -96,7 +100,7 @@ impl Step {
             Compared::Differs(changes) => changes.clone(),
             _ => Vec::new(),
         };
-        Step { result: c.word(), changes, ..self }
+        Step { result: c.word(), changes, left: true, ..self }
     }
 
     fn differs(&self) -> bool {
@@ -113,6 +117,8 @@ pub struct Report {
     /// Fresh request_ids by recorded ones.
     new_keys: BTreeMap<String, String>,
     counts: BTreeMap<&'static str, usize>,
+    /// Why the rest was not sent, when the server went on the way.
+    broke_off: Option<String>,
     steps: Vec<Step>,
 }
 
@@ -125,6 +131,7 @@ impl Report {
             dry_run,
             new_keys: plan.keys.clone(),
             counts: BTreeMap::new(),
+            broke_off: None,
             steps: Vec::new(),
         }
     }
@@ -135,10 +142,25 @@ impl Report {
         self.steps.push(step);
     }
 
+    /// The server is gone: what is left is not sent. The first reason stays.
+    pub fn break_off(&mut self, why: String) {
+        self.broke_off.get_or_insert(why);
+    }
+
+    /// Why the rest is not sent.
+    pub fn broke_off(&self) -> Option<&str> {
+        self.broke_off.as_deref()
+    }
+
     /// Prints it, and says the exit status.
     pub fn finish(&self, json: bool) -> Exit {
         self.print(json);
-        if self.steps.iter().any(Step::differs) { Exit::Found } else { Exit::Good }
+        let none_left = !self.steps.iter().any(|s| s.left);
+        match &self.broke_off {
+            Some(_) if none_left => Exit::Endpoint,
+            None if !self.steps.iter().any(Step::differs) => Exit::Good,
+            _ => Exit::Found,
+        }
     }
 
     /// Prints it.
@@ -180,6 +202,9 @@ impl Report {
         let counts: Vec<String> =
             self.counts.iter().map(|(k, n)| format!("{n} {}", k.replace('_', " "))).collect();
         p.line(Role::Strong, &counts.join(" · "));
+        if let Some(why) = &self.broke_off {
+            p.line(Role::Bad, &format!("broken off: {why}"));
+        }
         if !self.new_keys.is_empty() {
             p.line(Role::Dim, "fresh request_ids (a rehearsal, not a repeat):");
             for (old, new) in &self.new_keys {

@@ -79,6 +79,7 @@ impl Serialize for Calls<'_> {
                         break;
                     }
                 }
+                again.end_here();
                 again.session.calls.values().try_for_each(each)?;
             }
             Err(e) => drop(self.failed.replace(Some(e))),

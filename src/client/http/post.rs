@@ -59,7 +59,9 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
             false => conn.record(&body, exchange),
         };
         if !blank && !is_rpc {
-            log(event::Http::Body { raw: body.slice(..body.len().min(PLAIN_LIMIT)) });
+            let raw = body.slice(..body.len().min(PLAIN_LIMIT));
+            let cut = (body.len() - raw.len()) as u64;
+            log(event::Http::Body { raw, cut });
         }
     }
     // Nothing in the answer to a notification matters (field log, row 80), but a lost session does.

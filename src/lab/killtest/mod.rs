@@ -273,6 +273,11 @@ impl Run {
     /// Starts the server of an URL, and a client for it. Nothing is sent to anybody else: whoever listens there before
     /// is not the server that was started, nor is whoever answers when that one has ended.
     async fn over_http(&self, url: &str, start: &[String]) -> Result<(Server, Client)> {
+        // What the server of the trial before left behind was ended, and may take a moment to be gone.
+        let free = Instant::now() + Duration::from_secs(3);
+        while listens(url).await && Instant::now() < free {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         if listens(url).await {
             return Err(Error::endpoint(format!(
                 "something listens at {url} already, and it is not the server that is to be killed: nothing was sent"

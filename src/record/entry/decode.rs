@@ -211,7 +211,7 @@ fn http(m: &Members<'_>) -> Option<Http> {
             www_authenticate: m.text("www_authenticate"),
             location: m.text("location"),
         },
-        "body" => Http::Body { raw: m.bytes() },
+        "body" => Http::Body { raw: m.bytes(), cut: m.number("cut").unwrap_or(0) },
         "redirected" => {
             Http::Redirected { status: m.number("status")?, to: m.text("to").unwrap_or_default() }
         }

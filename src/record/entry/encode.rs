@@ -224,7 +224,9 @@ fn wire(out: &mut String, e: &Entry) {
         out.push_str(r#","bom":true"#);
     }
     let cut = match &e.what {
-        What::Event(Kind::Noise { cut, .. }) => w.cut.max(*cut),
+        What::Event(Kind::Noise { cut, .. } | Kind::Http { what: Http::Body { cut, .. }, .. }) => {
+            w.cut.max(*cut)
+        }
         _ => w.cut,
     };
     if cut > 0 {

@@ -38,7 +38,7 @@ fn kinds() -> Vec<What> {
                 location: None,
             },
         }),
-        k(Kind::Http { exchange: 1, what: Http::Body { raw: b("<html>") } }),
+        k(Kind::Http { exchange: 1, what: Http::Body { raw: b("<html>"), cut: 0 } }),
         k(Kind::Http { exchange: 1, what: Http::Redirected { status: 307, to: "t".into() } }),
         k(Kind::Http { exchange: 1, what: Http::End }),
         k(Kind::Http { exchange: 1, what: Http::Failed { why: "w".into(), connected: false } }),

@@ -1,22 +1,26 @@
 //! Redaction of command lines, URLs and the environment.
 
+use super::names::is_path;
 use super::{MASK, Rules};
 use std::borrow::Cow;
+use std::path::Path;
 
 impl Rules {
     /// A command line: `--token X`, `--token=X`, `TOKEN=X`, `-H "Authorization: X"`, URLs, and what looks like
     /// a credential.
     pub fn argv(&self, words: &[String]) -> Vec<String> {
         let mut out = Vec::with_capacity(words.len());
-        let mut next_is_secret = false;
+        let mut secret_of = None;
         for word in words {
-            if std::mem::take(&mut next_is_secret) && !word.starts_with('-') {
+            if std::mem::take(&mut secret_of).is_some_and(|name| self.is_secret(name, word))
+                && !word.starts_with('-')
+            {
                 out.push(MASK.to_owned());
                 continue;
             }
             let name = word.trim_start_matches('-');
-            let is_option = name.len() < word.len();
-            next_is_secret = is_option && !name.contains('=') && self.is_secret_name(name);
+            let is_option = name.len() < word.len() && !name.contains('=');
+            secret_of = Some(name).filter(|n| is_option && self.is_secret_name(n));
             out.push(self.word(word));
         }
         out
@@ -30,6 +34,7 @@ impl Rules {
             if let Some((name, value)) = word.split_once(sign)
                 && !name.contains(char::is_whitespace)
                 && self.is_secret_header(name.trim_start_matches('-'))
+                && !(is_path(value) && name.trim_start_matches('-').eq_ignore_ascii_case("pwd"))
                 && !value.trim().is_empty()
             {
                 let gap = if value.starts_with(' ') { " " } else { "" };
@@ -45,16 +50,22 @@ impl Rules {
         let mut found = Vec::new();
         for (i, word) in words.iter().enumerate() {
             let name = word.trim_start_matches('-');
-            if let Some((n, value)) = name.split_once('=') {
-                if self.is_secret_name(n) {
-                    found.push(value.to_owned());
-                }
+            if let Some((n, value)) = name.split_once('=')
+                && self.is_secret(n, value)
+            {
+                found.push(value.to_owned());
+            } else if let Some((n, value)) = name.split_once(':')
+                && self.is_secret_header(n)
+            {
+                // `-H "Authorization: Bearer …"`: the scheme is no secret.
+                found.extend(value.split_whitespace().last().map(str::to_owned));
             } else if name.len() < word.len()
-                && self.is_secret_name(name)
                 && let Some(value) = words.get(i + 1).filter(|v| !v.starts_with('-'))
+                && self.is_secret(name, value)
             {
                 found.push(value.clone());
             }
+            found.extend(password_of_url(word));
         }
         found
     }
@@ -77,9 +88,7 @@ impl Rules {
         };
         if let Some(query) = query {
             let parts = query.split('&').map(|p| match p.split_once('=') {
-                Some((name, _))
-                    if self.is_secret_header(name) || name == "key" || name == "code" =>
-                {
+                Some((name, _)) if self.is_secret_parameter(name) => {
                     Cow::Owned(format!("{name}={MASK}"))
                 }
                 _ => Cow::Borrowed(p),
@@ -90,17 +99,71 @@ impl Rules {
     }
 }
 
-/// Values of environment variables with secret names: never recorded, and looked for in everything else.
+/// The password in a URL, as it is spelled there.
+fn password_of_url(word: &str) -> Option<String> {
+    let (_, rest) = word.split_once("://")?;
+    let authority = rest.get(..rest.find(['/', '?', '#']).unwrap_or(rest.len()))?;
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(user.split_once(':')?.1.to_owned())
+}
+
+/// All secrets of a process that are known by their text: of its environment and of the command line of the server
+/// it starts. Never recorded, and looked for in everything else: [`super::Extra::values`].
+///
+/// # Errors
+/// In words, when the built-in rules can't be set up.
+pub fn known_values(command: &[String]) -> Result<Vec<String>, String> {
+    let plain = Rules::new(super::Extra::default())?;
+    let mut values = plain.secrets_of_argv(command);
+    values.extend(secrets_of_environment(&plain));
+    Ok(values)
+}
+
+/// Values of environment variables with secret names, and passwords of URLs in any of them.
 pub fn secrets_of_environment(rules: &Rules) -> Vec<String> {
     std::env::vars_os()
         .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
-        .filter(|(k, v)| v.len() >= 8 && (rules.is_secret_name(k) || bare_ends(k)))
-        .map(|(_, v)| v)
+        .filter_map(|(k, v)| secret_of_variable(rules, &k, v))
         .collect()
+}
+
+fn secret_of_variable(rules: &Rules, name: &str, value: String) -> Option<String> {
+    let named = rules.is_secret_name(name) || bare_ends(name);
+    if !named || is_place(name, &value) {
+        return password_of_url(&value);
+    }
+    Some(value).filter(|v| v.len() >= 8)
+}
+
+/// A place on disk is no secret: the working directory, the file that a key is in.
+fn is_place(name: &str, value: &str) -> bool {
+    matches!(name, "PWD" | "OLDPWD" | "HOME") || (is_path(value) && Path::new(value).exists())
 }
 
 /// `GITHUB_TOKEN`, `FOO_KEY`: in the environment an ending is enough.
 fn bare_ends(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    ["_TOKEN", "_KEY", "_PASS", "_PW", "_CREDENTIAL"].iter().any(|e| name.ends_with(e))
+    ["_TOKEN", "_KEY", "_PASS", "_PW", "_PWD", "_CREDENTIAL"].iter().any(|e| name.ends_with(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_working_directory_and_files_of_keys_are_no_secrets() {
+        let r = Rules::new(Default::default()).unwrap();
+        let here = std::env::current_dir().unwrap().display().to_string();
+        let of = |name: &str, value: &str| secret_of_variable(&r, name, value.to_owned());
+        for name in ["PWD", "OLDPWD", "HOME", "GOOGLE_APPLICATION_CREDENTIALS", "TLS_KEY"] {
+            assert_eq!(of(name, &here), None, "{name}");
+        }
+        assert_eq!(of("PWD", "/gone/since/then"), None);
+        assert_eq!(of("EDITOR", "an-editor"), None);
+        for name in ["API_TOKEN", "DB_PWD", "DB_PASSWORD", "JWT"] {
+            assert_eq!(of(name, "/k3y/of+base64=").as_deref(), Some("/k3y/of+base64="), "{name}");
+        }
+        assert_eq!(of("DATABASE_URL", "postgres://bob:p@ssw0rd@h/db").as_deref(), Some("p@ssw0rd"));
+        assert_eq!(of("SEE", "http://h:80/a@b"), None);
+    }
 }

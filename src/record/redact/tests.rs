@@ -57,6 +57,79 @@ fn credentials_are_seen_in_strings_and_in_prose() {
 }
 
 #[test]
+fn a_working_directory_is_no_secret_and_a_password_of_that_name_is_one() {
+    let r = plain();
+    let same = r#"{"pwd":"/home/me/project","body":"see /home/me/project/log.txt"}"#;
+    assert_eq!(line(r, same), same);
+    assert_eq!(line(r, r#"{"pwd":"hunter2"}"#), r#"{"pwd":"[redacted]"}"#);
+    let words = |w: &[&str]| w.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+    let places = words(&["s", "--pwd", "/home/me", "--pwd=~/x", "PWD=/home/me"]);
+    assert_eq!(r.argv(&places), places);
+    assert_eq!(r.secrets_of_argv(&places), Vec::<String>::new());
+    assert_eq!(r.argv(&words(&["s", "--pwd", "hunter2"])), ["s", "--pwd", MASK]);
+    // Whoever names it means it.
+    let named = rules(Extra { keys: vec!["pwd".into()], ..Extra::default() });
+    assert_eq!(line(&named, r#"{"pwd":"/home/me"}"#), r#"{"pwd":"[redacted]"}"#);
+}
+
+#[test]
+fn passwords_of_urls_and_whole_headers_go_from_any_text() {
+    let r = plain();
+    for (text, want) in [
+        ("at postgres://bob:p@ss!@h/x", "at postgres://bob:[redacted]@h/x"),
+        (r#"{"t":"redis://:pw@h:1"}"#, r#"{"t":"redis://:[redacted]@h:1"}"#),
+        ("Authorization: Token abc def", "Authorization: [redacted]"),
+        (
+            "sent {'Authorization': 'Token abc', 'a': 1}",
+            "sent {'Authorization': '[redacted]', 'a': 1}",
+        ),
+        ("Cookie: a=b; session=c0ffee", "Cookie: [redacted]"),
+        (
+            r#"{"t":"https://h/x?a=1&subscription-key=abc&sig=d%2Be"}"#,
+            r#"{"t":"https://h/x?a=1&subscription-key=[redacted]&sig=[redacted]"}"#,
+        ),
+        ("GET /x?X-Amz-Signature=abcd HTTP/1.1", "GET /x?X-Amz-Signature=[redacted] HTTP/1.1"),
+    ] {
+        assert_eq!(line(r, text), want);
+        assert_eq!(line(r, want), want, "twice is once");
+    }
+    for same in
+        ["http://localhost:8080/a@b", "ssh://git@h/x", r#"{"t":"https://h/?page=2&design=x"}"#]
+    {
+        assert_eq!(line(r, same), same);
+    }
+    for name in ["X-Auth-Key", "x-functions-key", "Ocp-Apim-Subscription-Key", "X-Hub-Signature"] {
+        assert_eq!(r.header(name, "k"), MASK, "{name}");
+    }
+    assert_eq!(r.header("Idempotency-Key", "k"), "k");
+    assert_eq!(
+        r.url("https://h/?subscription-key=a&sig=b&X-Amz-Credential=c&page=2"),
+        "https://h/?subscription-key=[redacted]&sig=[redacted]&X-Amz-Credential=[redacted]&page=2"
+    );
+    let words = ["x", "postgres://bob:pw@h", "-H", "Authorization: Bearer abc"];
+    let found = r.secrets_of_argv(&words.map(str::to_owned));
+    assert_eq!(found, ["pw", "abc"]);
+}
+
+#[test]
+fn json_that_broke_off_is_read_as_far_as_it_goes() {
+    let r = rules(Extra { keys: vec!["card".into()], ..Extra::default() });
+    let whole = r#"{"a":"fine","card":{"n":"4111-1111"},"l":[{"card":"4222-2222"}],"s":"{\"card\": \"4333-3333\"}"}"#;
+    for cut in 0..whole.len() {
+        let got = line(&r, &whole[..cut]);
+        assert!(!["4111", "4222", "4333"].iter().any(|n| got.contains(n)), "{got}");
+        assert!(cut < 12 || got.starts_with(r#"{"a":"fine""#), "{got}");
+    }
+    // Damaged inside, and in the middle of a letter.
+    assert_eq!(line(&r, r#"{"card":"1","a":tru,"b":2}"#), r#"{"card":"[redacted]","a":tru,"b":2}"#);
+    let torn = r.line(b"{\"a\":1,\"card\":\"4111 \xc3").0.into_owned();
+    assert_eq!(torn, br#"{"a":1,"card"[redacted]"#);
+    for same in ["[12:30] card {\"x", "{'card': 1", r#"{"a":1} and more"#] {
+        assert_eq!(line(plain(), same), same);
+    }
+}
+
+#[test]
 fn paths_patterns_keys_and_known_values_are_added() {
     let r = rules(Extra {
         keys: vec!["Card-No".into()],
@@ -157,5 +230,6 @@ proptest! {
     fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         plain().line(&bytes);
         plain().touches(&bytes);
+        plain().held_back(&bytes);
     }
 }

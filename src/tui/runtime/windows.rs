@@ -2,8 +2,8 @@
 //! reads on in pieces until it has enough, and gives up when a newer question waits.
 
 use super::Hands;
-use super::wanted::Wanted;
 use crate::inspect::list::Judging;
+use crate::inspect::wanted::Wanted;
 use crate::ledger::{Ledger, LedgerError, Row};
 use crate::time::Time;
 use crate::tui::data::{Anchor, Ask, Line, Window};

@@ -3,8 +3,8 @@
 use crate::filter::{Field, Filter, Subject, parse};
 use crate::inspect::list::Judging;
 use crate::judge::State;
+use crate::model::Line;
 use crate::time::Time;
-use crate::tui::data::Line;
 use std::borrow::Cow;
 use std::collections::HashMap;
 

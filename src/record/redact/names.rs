@@ -1,0 +1,122 @@
+//! What looks like a secret by its name or by its form.
+
+use super::Rules;
+use regex::bytes::Regex;
+use std::sync::LazyLock;
+
+/// Names (without case, `-`, `_`, `.`) whose value is a secret, and endings of such names.
+const NAMES: [&str; 6] = ["token", "auth", "pwd", "pass", "jwt", "sessionid"];
+const ENDINGS: [&str; 26] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "secretkey",
+    "apikey",
+    "accesskey",
+    "accountkey",
+    "authkey",
+    "sharedkey",
+    "subscriptionkey",
+    "functionkey",
+    "functionskey",
+    "masterkey",
+    "encryptionkey",
+    "accesstoken",
+    "refreshtoken",
+    "authtoken",
+    "idtoken",
+    "bearertoken",
+    "sessiontoken",
+    "privatekey",
+    "signingkey",
+    "authorization",
+    "cookie",
+    "credentials",
+];
+/// Headers that end in `key` and hold no secret.
+const OPEN_KEYS: [&str; 4] = ["idempotencykey", "routingkey", "surrogatekey", "cachekey"];
+
+/// Well-known forms. Where a pattern has a group, only the group is replaced.
+pub(super) const PATTERNS: [&str; 10] = [
+    r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})",
+    r"(?i)\bbasic\s+([A-Za-z0-9+/]{12,}={0,2})",
+    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
+    r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
+    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)",
+    // The password of a URL: up to the last @ before its path.
+    r#"(?i)\b[a-z][a-z0-9+.-]*://[^\s/?#"'@:]*:([^\s/?#"']+)@"#,
+    // A parameter of a URL.
+    r#"(?i)[?&](?:[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|subscription[_-]?key|(?:access|refresh|auth|id|bearer|session|security)[_-]?token|signature)|token|sig)=([^\s&"'#\\]{3,})"#,
+];
+
+/// In lines that are no JSON: `password=…`, `API_KEY: …`.
+pub(super) static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)\b[\w.-]*(?:password|passwd|secret|(?:api|access|auth|subscription|functions?|account)[_-]?key|(?:access|refresh|auth|id|bearer|session)[_-]?token|[_-]token|private[_-]?key|authorization|cookie)["']?\s*[=:]\s*["']?(?:bearer\s+|basic\s+)?([^\s"',;]{3,})"#,
+    )
+    .ok()
+});
+
+/// In lines that are no JSON: a credential header, all of it (`Authorization: Token …`, a second cookie).
+pub(super) static HEADERS_OF_LINES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)\b[\w.-]*(?:authorization|cookie)["']?\s*[=:]\s*["']?(?:bearer\s+|basic\s+)?([^\s"'][^"'\r\n]{2,})"#,
+    )
+    .ok()
+});
+
+impl Rules {
+    /// Whether a value under this name is a secret.
+    pub fn is_secret_name(&self, name: &str) -> bool {
+        // Longer names are prose.
+        if name.len() > 80 {
+            return false;
+        }
+        let b = bare(name);
+        NAMES.contains(&b.as_str())
+            || ENDINGS.iter().any(|e| b.ends_with(e))
+            || self.keys.contains(&b)
+    }
+
+    /// Whether this value under this name is a secret: `pwd` is a password or the working directory, and a path
+    /// is no secret.
+    pub fn is_secret(&self, name: &str, value: &str) -> bool {
+        let b = bare(name);
+        self.is_secret_name(name) && (self.keys.contains(&b) || b != "pwd" || !is_path(value))
+    }
+
+    /// Whether the value of this header is a secret.
+    pub fn is_secret_header(&self, name: &str) -> bool {
+        let b = bare(name);
+        self.is_secret_name(name)
+            || matches!(b.as_str(), "mcpsessionid" | "setcookie" | "proxyauthorization" | "xauth")
+            || b.ends_with("token")
+            || b.ends_with("signature")
+            || (b.ends_with("key") && !OPEN_KEYS.iter().any(|k| b.ends_with(k)))
+    }
+
+    /// Whether the value of this parameter of a URL is a secret.
+    pub(super) fn is_secret_parameter(&self, name: &str) -> bool {
+        self.is_secret_header(name)
+            || matches!(bare(name).as_str(), "code" | "sig")
+            || bare(name).ends_with("credential")
+    }
+}
+
+/// The form of a path.
+pub(super) fn is_path(value: &str) -> bool {
+    let drive = matches!(value.as_bytes(), [d, b':', b'/' | b'\\', ..] if d.is_ascii_alphabetic());
+    drive || ["/", "~/", "./", "../"].iter().any(|s| value.starts_with(s)) || value == "~"
+}
+
+/// A name without what spellings differ in.
+pub(super) fn bare(name: &str) -> String {
+    name.chars()
+        .filter(|c| !matches!(c, '-' | '_' | '.' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
