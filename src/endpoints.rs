@@ -2,6 +2,7 @@
 //! scope), looked for from a folder upwards. Reads files and variables; starts nothing, prints nothing, and never
 //! puts a value of `env` or `headers` into words: it may be a secret.
 
+use crate::client::shown::shown_url;
 use crate::client::{Endpoint, Era};
 use crate::error::{Error, Result};
 use crate::json::raw;
@@ -25,6 +26,8 @@ pub struct Named {
     pub era: Option<Era>,
     /// The file that has it.
     pub file: PathBuf,
+    /// How it is named to people: as the file has it, variables not expanded, since they may hold secrets.
+    pub shown: String,
     /// What a person should know of it, as sentences. May hold foreign text.
     pub warnings: Vec<String>,
 }
@@ -111,6 +114,15 @@ impl<'a> Entry<'a> {
         }
         let kind = self.string("type")?;
         let (command, url) = (self.string("command")?, self.string("url")?);
+        let shown = match (&command, &url) {
+            (_, Some(url)) => shown_url(url),
+            (Some(command), None) => {
+                let args = self.member("args").and_then(raw::items).unwrap_or_default();
+                let args = args.into_iter().filter_map(raw::as_str);
+                std::iter::once(command.clone()).chain(args).collect::<Vec<_>>().join(" ")
+            }
+            (None, None) => String::new(),
+        };
         let endpoint = match (kind.as_deref(), command, url) {
             (None, _, Some(_)) => {
                 return Err(self
@@ -143,7 +155,7 @@ impl<'a> Entry<'a> {
             Some(_) => return Err(self.error("has an era that is none of auto, modern, legacy")),
         };
         let Entry { file, warnings, .. } = self;
-        Ok(Named { endpoint, call_limit_s, era, file: file.to_owned(), warnings })
+        Ok(Named { endpoint, call_limit_s, era, file: file.to_owned(), shown, warnings })
     }
 
     fn stdio(&mut self, command: &str) -> Result<Endpoint> {
@@ -345,6 +357,7 @@ mod tests {
         assert_eq!(env, &[("K".to_owned(), "s3cret ${HOST}".to_owned())]);
         assert_eq!(cwd.as_deref(), Some(&*n.file.parent().unwrap().join("sub")));
         assert_eq!((n.call_limit_s, n.era), (Some(2.5), Some(Era::Legacy)));
+        assert_eq!(n.shown, "${CMD:-sh} -c x ${NOPE}");
         assert_eq!(n.warnings.len(), 1);
         assert!(n.warnings[0].contains("NOPE is not set: args[1] keeps"), "{:?}", n.warnings);
     }
@@ -358,6 +371,7 @@ mod tests {
             .unwrap();
             let Endpoint::Http { url, headers } = &n.endpoint else { panic!("{n:?}") };
             assert_eq!((url.as_str(), headers.len()), ("http://127.0.0.1/mcp", 2));
+            assert_eq!(n.shown, "http://${HOST}/mcp");
             assert_eq!(headers[0].1, "Bearer s3cret ${HOST}");
             let said = n.warnings.join("\n");
             for word in ["NO is not set: headers.X keeps", "less than 1000", "headersHelper"] {

@@ -495,7 +495,7 @@ fn is_over_http(w: &Waits) -> bool {
 
 /// The answer says that the work goes on, or that nothing is known of it.
 pub(super) fn unfinished(result: &str) -> bool {
-    crate::journal::call::answer_status(result) != AnswerStatus::Done
+    crate::journal::call::answer_status(result, false) != AnswerStatus::Done
 }
 
 /// Stands for a JSON-RPC id: `1` and `"1"` are two.

@@ -32,13 +32,14 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let looks = Looks::new(config, a.theme.as_deref())?;
     let (ask, questions) = tokio::sync::mpsc::unbounded_channel();
     // The screen lives on: it reconnects over HTTP, and a ledger that isn't there yet may come.
+    a.endpoint.configure(config);
     let settings = Settings {
         reconnect: true,
         respawn: a.respawn,
         listen: true,
         progress_extends: config.server.progress_extends,
         answerer: Answerer::Ask(ask),
-        ..settings(&a.endpoint, a.endpoint.call_limit(config.server.call_limit()))?
+        ..settings(&a.endpoint, a.endpoint.call_limit(None))?
     };
     let client = endpoint.map(|e| Client::start(e, settings));
     let mut inspector = Inspector::new(ledger, client, rules);

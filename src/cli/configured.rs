@@ -48,15 +48,24 @@ pub fn parse(
 
 fn with_defaults(command: clap::Command, config: &Config) -> clap::Command {
     let s = &config.server;
-    let mut defaults = vec![
+    let defaults = vec![
         ("stale_seconds", config.ledger.stale_seconds.to_string()),
         ("owners", config.ledger.owners.clone()),
         ("lookup", s.lookup.clone()),
         ("start_timeout", s.start_seconds.to_string()),
     ];
-    defaults.extend(s.call_limit().map(|l| ("timeout", l.to_string())));
+    let limit = s.call_limit().map(|l| l.to_string());
     let read_only = config.read_only;
     command.mut_subcommands(|mut sub| {
+        // Where a server can be named, its own entry may hold a limit: that comes before the one for all servers, and
+        // is looked for when the endpoint is known.
+        let named = sub.get_arguments().any(|a| a.get_id() == "server");
+        if let (Some(limit), false) = (&limit, named)
+            && sub.get_arguments().any(|a| a.get_id() == "timeout")
+        {
+            let value = clap::builder::OsStr::from(limit.clone());
+            sub = sub.mut_arg("timeout", |a| a.default_value(value));
+        }
         for (id, value) in &defaults {
             if sub.get_arguments().any(|a| a.get_id() == id) {
                 let value = clap::builder::OsStr::from(value.clone());

@@ -23,6 +23,7 @@ pub fn settings(args: &EndpointArgs, call_limit_s: f64) -> Result<Settings> {
         start_limit_s: args.start_timeout,
         call_limit_s,
         roots: args.roots()?,
+        shown: args.shown(),
         ..Settings::default()
     })
 }
@@ -52,6 +53,7 @@ impl Opened {
         let (ledger, rules) = open_ledger(&a.ledger)?;
         readable(ledger.as_ref()).await?;
         let interrupt = Interrupt::listen();
+        a.endpoint.configure(config);
         let usual = Settings {
             answerer: a.elicit.answerer(),
             progress_extends: config.server.progress_extends,
@@ -116,7 +118,7 @@ async fn first_ready(client: &Client) -> Result<()> {
     });
     tokio::select! {
         ready = client.ready() => ready,
-        why = waits => Err(Error::endpoint(format!("{}: {why}", client.endpoint().name()))),
+        why = waits => Err(Error::endpoint(format!("{}: {why}", client.name()))),
     }
 }
 

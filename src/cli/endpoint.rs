@@ -4,6 +4,7 @@
 use super::args::{EndpointArgs, EraArg};
 use super::plain::complain;
 use crate::client::{Endpoint, Era, Root};
+use crate::config::Config;
 use crate::endpoints::{self, Named, is_header, is_http_url};
 use crate::error::{Error, Result};
 
@@ -63,10 +64,26 @@ impl EndpointArgs {
         }
     }
 
-    /// Seconds a call may take: the flag, else the `timeout` of the server's entry, else 60. To be asked after the
-    /// endpoint.
+    /// Takes what the configuration says of calls.
+    pub fn configure(&self, config: &Config) {
+        if let Some(limit_s) = config.server.call_limit() {
+            // Whoever said it first meant the same.
+            self.configured.set(limit_s).ok();
+        }
+    }
+
+    /// Seconds a call may take: the flag, else the `timeout` of the server's own entry, else what the configuration
+    /// says for all servers, else 60. To be asked after the endpoint and [`Self::configure`].
     pub fn call_limit(&self, flag: Option<f64>) -> f64 {
-        flag.or_else(|| self.named.get().and_then(|n| n.call_limit_s)).unwrap_or(CALL_LIMIT_S)
+        flag.or_else(|| self.named.get().and_then(|n| n.call_limit_s))
+            .or_else(|| self.configured.get().copied())
+            .unwrap_or(CALL_LIMIT_S)
+    }
+
+    /// How a server of `.mcp.json` is named to people: as it is written there, since what its variables hold may be
+    /// secret. To be asked after the endpoint.
+    pub fn shown(&self) -> Option<String> {
+        self.named.get().map(|n| n.shown.clone())
     }
 
     /// The folders a server may be told, as URIs.
@@ -133,6 +150,26 @@ mod tests {
         for bad in [file.to_str().unwrap(), "/nowhere/at/all"] {
             assert!(root(bad).unwrap_err().what.contains("nothing was sent"), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_limit_said_of_one_server_beats_the_one_for_all_and_a_flag_beats_both() {
+        let args = EndpointArgs::default();
+        assert_eq!(args.call_limit(None), 60.0);
+        let mut config = Config::default();
+        config.server.call_seconds = 2.0;
+        args.configure(&config);
+        assert_eq!(args.call_limit(None), 2.0);
+        let named = Named {
+            endpoint: Endpoint::Http { url: "http://x/".into(), headers: vec![] },
+            call_limit_s: Some(20.0),
+            era: None,
+            file: "f".into(),
+            shown: "x".into(),
+            warnings: vec![],
+        };
+        args.named.set(named).unwrap();
+        assert_eq!((args.call_limit(None), args.call_limit(Some(1.0))), (20.0, 1.0));
     }
 
     #[test]

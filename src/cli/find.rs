@@ -74,6 +74,7 @@ pub async fn run(a: FindArgs, config: &Config) -> Done {
         return Ok(report(&a, &request, &asked));
     };
     let interrupt = Interrupt::listen();
+    a.endpoint.configure(config);
     match open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None))?, &interrupt).await {
         Ok(client) => {
             inspector.client = Some(client.clone());

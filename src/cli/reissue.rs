@@ -114,7 +114,7 @@ pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> 
                 // Whoever decides on a confirmation has to see what it would be for.
                 let mut p = Plain::stderr();
                 sends(&mut p, "not sent", prepared);
-                p.field("server", Role::Text, &client.endpoint().name());
+                p.field("server", Role::Text, &client.name());
                 p.complain();
             }
             complain(&error.to_string());

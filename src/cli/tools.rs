@@ -99,6 +99,7 @@ impl<'a> Listed<'a> {
 pub async fn run(a: ToolsArgs, config: &Config) -> Done {
     let endpoint = a.endpoint.required()?;
     let interrupt = Interrupt::listen();
+    a.endpoint.configure(config);
     let client =
         open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None))?, &interrupt).await?;
     let work = async {

@@ -4,6 +4,7 @@
 use super::conn::{Ask, Conn, Reply, Transport};
 use super::driver::Driver;
 use super::modern::Header;
+use super::outbox::Taken;
 use super::{NoResult, duration, follow, handshake};
 use crate::journal::event::{Note, Purpose};
 use crate::journal::{Call, CallId, Journal, Kind};
@@ -12,6 +13,7 @@ use crate::wire::frame;
 use crate::wire::id::Id;
 use crate::wire::mirror;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -205,6 +207,9 @@ impl Driver {
         };
         let by_limit = matches!(note, Note::TimedOut { .. });
         let tell = !matches!(note, Note::StoppedWaiting { .. });
+        if tell && task.is_none() && self.taken_back(call, generation, &reason) {
+            return;
+        }
         self.journal.append(generation, Kind::Note(note));
         if !tell {
             return;
@@ -233,15 +238,54 @@ impl Driver {
         }
     }
 
+    /// Takes a call that is given up out of what waits for its server's stdin. `true`: not a byte of it has left, and
+    /// none will, so there is nobody to tell; a part that left is remarked.
+    fn taken_back(&self, call: CallId, generation: u32, reason: &str) -> bool {
+        let Some(conn) = self.conn.as_ref().filter(|c| c.generation == generation) else {
+            return false;
+        };
+        let Transport::Stdio(pipe) = &conn.transport else { return false };
+        let sent = self.journal.read(|s| s.newest_frame(call));
+        match pipe.take_back(sent) {
+            Taken::Back => {
+                let why = format!(
+                    "never sent: {reason}, and it still waited here for the server to read its stdin"
+                );
+                conn.log(Kind::NotWritten { sent, why, left: false });
+                true
+            }
+            Taken::Begun { written, of } => {
+                let text = format!("{written} of {of} bytes were taken by its stdin");
+                conn.log(Kind::Note(Note::Remark { call, text }));
+                false
+            }
+            Taken::Gone => false,
+        }
+    }
+
     pub fn list_tools(&mut self, reply: Option<oneshot::Sender<()>>) {
         let Some(conn) = self.usable() else { return };
-        if self.handshake.is_some() {
+        // Who waits for it is not kept waiting again by a list that could not be read a moment ago.
+        if self.handshake.is_some()
+            || (reply.is_some() && conn.list_given_up.load(Ordering::Relaxed))
+        {
             return;
         }
         self.relist.last = Some(Instant::now());
+        let limit_s = self.settings.start_limit_s.min(self.settings.call_limit_s);
         tokio::spawn(async move {
-            // Its failure is a link event or an answer in the journal; there is nothing more to say here.
-            handshake::list_tools(&conn).await.ok();
+            let read = tokio::time::timeout(duration(limit_s), handshake::list_tools(&conn)).await;
+            let failed = match read {
+                Ok(Ok(())) => None,
+                Ok(Err(failure)) => Some(failure.why()),
+                Err(_) => Some(format!("no end of it within {limit_s} s")),
+            };
+            if let Some(why) = &failed {
+                conn.note(format!(
+                    "the list of tools could not be read again ({why}); what was known of it is kept"
+                ));
+            }
+            conn.list_given_up.store(failed.is_some(), Ordering::Relaxed);
             if let Some(reply) = reply {
                 reply.send(()).ok();
             }
@@ -273,12 +317,14 @@ async fn watch_limit(
         let moved = journal.wait(|s| match s.calls.get(&call) {
             Some(c) if c.is_pending() => {
                 let count = c.live.progress.as_ref().map_or(0, |p| p.count);
-                (extends && count > seen).then_some(Some(count))
+                (extends && count != seen).then_some(Some(count))
             }
             _ => Some(None),
         });
         match tokio::time::timeout(limit.saturating_sub(from.elapsed()), moved).await {
             Ok(None) => return,
+            // A new round counts from the start again, which is no progress.
+            Ok(Some(0)) => seen = 0,
             Ok(Some(count)) => (seen, from) = (count, Instant::now()),
             Err(_) => {
                 timers.send((call, limit_s)).ok();

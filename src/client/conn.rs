@@ -13,7 +13,7 @@ use crate::wire::frame;
 use crate::wire::id::Id;
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -68,6 +68,22 @@ impl<'a> Ask<'a> {
     }
 }
 
+/// Who waits for an answer, and to what kind of request.
+struct Waiter {
+    kind: Kin,
+    reply: oneshot::Sender<Reply>,
+}
+
+/// How closely an answer must be tied to a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kin {
+    /// Whatever comes of it is a verdict.
+    Probe,
+    /// The only thing that is waited for.
+    Handshake,
+    Other,
+}
+
 pub(super) struct Conn {
     pub journal: Journal,
     pub generation: u32,
@@ -76,12 +92,16 @@ pub(super) struct Conn {
     pub offer: Arc<Offer>,
     numbers: Arc<Numbers>,
     protocol: OnceLock<Protocol>,
-    waiters: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
+    waiters: Mutex<HashMap<Id, Waiter>>,
     /// Why the generation is over; set under the waiters' lock, so that nobody begins to wait after it.
     ended: OnceLock<String>,
     over: AtomicBool,
     pub(super) heard: AtomicBool,
     pub(super) tools_changed: AtomicBool,
+    /// The last try to read the list of tools again came to nothing.
+    pub(super) list_given_up: AtomicBool,
+    /// Pages of the list of tools that came so far.
+    pub(super) pages: AtomicUsize,
 }
 
 impl Conn {
@@ -106,6 +126,8 @@ impl Conn {
             over: AtomicBool::new(false),
             heard: AtomicBool::new(false),
             tools_changed: AtomicBool::new(false),
+            list_given_up: AtomicBool::new(false),
+            pages: AtomicUsize::new(0),
         })
     }
 
@@ -153,7 +175,14 @@ impl Conn {
         let params = dressed.as_deref().or(ask.params);
         let text = frame::request(&id, ask.method, params);
         let (tx, rx) = oneshot::channel();
-        self.wait_for(&id, tx);
+        let kind = match (ask.purpose, ask.method) {
+            (Purpose::Probe, _) => Kin::Probe,
+            // It waits as long as the connection lives.
+            (_, "subscriptions/listen") => Kin::Other,
+            (Purpose::Handshake, _) => Kin::Handshake,
+            _ => Kin::Other,
+        };
+        self.wait_for(&id, Waiter { kind, reply: tx });
         let mut headers = ask.headers;
         headers.extend(match modern {
             true => modern::headers(ask.method, params),
@@ -163,8 +192,9 @@ impl Conn {
         (seq, rx)
     }
 
-    /// Sends a notification. What comes back ends when it was delivered or could not be: a request that must
-    /// follow it waits for that, since over HTTP each message has a connection of its own.
+    /// Sends a notification. What comes back is told when it has left (stdio: all of it is in the pipe; HTTP: a status
+    /// came), and dropped when it could not: a request that must follow it waits for that, since over HTTP each
+    /// message has a connection of its own.
     pub fn notify(
         self: &Arc<Conn>,
         method: &str,
@@ -205,7 +235,7 @@ impl Conn {
         match &self.transport {
             Transport::Stdio(pipe) => {
                 let seq = self.log(Kind::Sent { raw: raw.clone(), exchange: None, purpose });
-                pipe.write(self, seq, raw);
+                pipe.write(self, seq, &raw, done);
                 seq
             }
             Transport::Http(target) => {
@@ -225,10 +255,10 @@ impl Conn {
 
     /// Notes who waits for `id`. On a generation that is over the answer is there at once: a child that died
     /// between the look and the request must not be waited for.
-    fn wait_for(&self, id: &Id, waiter: oneshot::Sender<Reply>) {
+    fn wait_for(&self, id: &Id, waiter: Waiter) {
         let mut waiters = self.waiters();
         match self.ended.get() {
-            Some(why) => drop(waiter.send(Reply::Over(why.clone()))),
+            Some(why) => drop(waiter.reply.send(Reply::Over(why.clone()))),
             None => drop(waiters.insert(id.clone(), waiter)),
         }
     }
@@ -238,7 +268,29 @@ impl Conn {
         let waiter = self.waiters().remove(id);
         if let Some(waiter) = waiter {
             // A receiver that went away gave up waiting; the journal has the answer all the same.
-            waiter.send(reply).ok();
+            waiter.reply.send(reply).ok();
+        }
+    }
+
+    /// The same where the answer's id is not that of a request: one under a near id is an answer to a probe, since
+    /// any is; an error without an id belongs to the handshake's request, when that is all that is waited for.
+    pub fn resolve_near(&self, id: Option<&Id>, reply: Reply) {
+        let found = {
+            let waiters = self.waiters();
+            match id {
+                Some(id) => waiters
+                    .iter()
+                    .find(|(asked, w)| w.kind == Kin::Probe && asked.is_near(id))
+                    .map(|(asked, _)| asked.clone()),
+                None if waiters.len() == 1 => waiters
+                    .iter()
+                    .find(|(_, w)| w.kind != Kin::Other)
+                    .map(|(asked, _)| asked.clone()),
+                None => None,
+            }
+        };
+        if let Some(id) = found {
+            self.resolve(&id, reply);
         }
     }
 
@@ -257,7 +309,7 @@ impl Conn {
             waiters.drain().collect()
         };
         for (_, waiter) in waiters {
-            waiter.send(Reply::Over(why.to_owned())).ok();
+            waiter.reply.send(Reply::Over(why.to_owned())).ok();
         }
     }
 
@@ -276,7 +328,7 @@ impl Conn {
         self.heard.load(Ordering::Relaxed)
     }
 
-    fn waiters(&self) -> std::sync::MutexGuard<'_, HashMap<Id, oneshot::Sender<Reply>>> {
+    fn waiters(&self) -> std::sync::MutexGuard<'_, HashMap<Id, Waiter>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,13 +7,13 @@
 use super::conn::{Conn, Numbers};
 use super::handshake::{self, Failure, Plan};
 use super::offer::Offer;
-use super::opening::{self, Events, misfit, newest_stderr};
+use super::opening::{self, Events, misfit, no_handshake};
 use super::recover::Recovery;
 use super::{Endpoint, NoResult, Settings, calls, duration, listening, stdio};
 use crate::journal::event::Note;
 use crate::journal::{CallId, Journal, Kind, LinkState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -46,9 +46,16 @@ pub(super) enum LinkEvent {
     StdoutClosed {
         generation: u32,
     },
+    /// An exchange broke. `connected`: something was there to take it.
     Unreachable {
         generation: u32,
         why: String,
+        connected: bool,
+    },
+    /// What came of looking whether the server is still there.
+    Looked {
+        generation: u32,
+        lives: Result<(), String>,
     },
     SessionLost {
         generation: u32,
@@ -78,6 +85,8 @@ pub(super) struct Driver {
     pub conn: Option<Arc<Conn>>,
     pub generation: u32,
     pub known_modern: Option<bool>,
+    /// The revision to ask for from now on, once a newer one was agreed on and then refused.
+    pub newest: Option<&'static str>,
     pub handshake: Option<JoinHandle<Shaken>>,
     pub listener: Option<JoinHandle<()>>,
     /// Older generations on their way out.
@@ -112,6 +121,7 @@ pub(super) async fn run(
         conn: None,
         generation: 0,
         known_modern: None,
+        newest: None,
         handshake: None,
         listener: None,
         retiring: JoinSet::new(),
@@ -151,7 +161,11 @@ pub(super) async fn run(
                 Some(command) => d.command(command).await,
             },
             () = relist => d.relist_now(),
-            () = retry => { d.recovery.retry_at = None; d.connect("trying again"); }
+            () = retry => {
+                d.recovery.retry_at = None;
+                d.retired().await;
+                d.connect("trying again");
+            }
         }
     }
 }
@@ -175,7 +189,7 @@ impl Driver {
     /// Opens the next generation (or goes on with one that never got through) and starts its handshake.
     pub fn connect(&mut self, why: &str) {
         self.recovery.retry_at = None;
-        let name = self.endpoint.name();
+        let name = self.settings.name(&self.endpoint);
         let limit_s = self.settings.start_limit_s;
         self.state(LinkState::Connecting, format!("{why}: {name} (start limit {limit_s} s)"));
         let fresh = self.conn.as_ref().is_none_or(|c| c.is_over() || c.protocol().is_some());
@@ -191,17 +205,17 @@ impl Driver {
         let plan = Plan {
             era: self.settings.era,
             known_modern: self.known_modern,
+            newest: self.newest,
             probe_limit: duration(self.settings.probe_limit_s),
             start_limit: duration(limit_s),
         };
         let listen = self.settings.listen;
         self.handshake = Some(tokio::spawn(async move {
-            let patience = plan.probe_limit + Duration::from_secs(1);
             tokio::select! {
-                done = tokio::time::timeout(plan.start_limit, handshake::run(&conn, &plan)) => done.unwrap_or_else(|_| {
-                    Err(Failure::Final(format!("no handshake within {limit_s} s{}", newest_stderr(&conn))))
-                }),
-                why = misfit(&conn, patience) => Err(Failure::Final(why)),
+                done = tokio::time::timeout(plan.start_limit, handshake::run(&conn, &plan)) => {
+                    done.unwrap_or_else(|_| Err(Failure::Final(no_handshake(&conn, limit_s))))
+                }
+                why = misfit(&conn) => Err(Failure::Final(why)),
             }?;
             Ok(if listen { listening::start(&conn).await } else { None })
         }));
@@ -234,16 +248,28 @@ impl Driver {
             }
             Err(Failure::Ended { why, probed: true }) if auto => {
                 // Some servers end at a method they don't know (field log, row 92): not a crash, a fresh process.
-                self.without_probe(format!("the server ended at the probe ({why})"));
+                self.without_probe(format!("the server ended at the probe ({why})")).await;
             }
             Err(Failure::Poisoned(why)) if auto => {
-                self.without_probe(format!("the server is of no use after the probe ({why})"));
+                let why = format!("the server is of no use after the probe ({why})");
+                self.without_probe(why).await;
+            }
+            Err(Failure::StepDown { why, to }) if self.newest.is_none_or(|v| to < v) => {
+                self.note(format!("{why}; trying again with {to}"));
+                self.newest = Some(to);
+                self.end_conn(super::recover::GRACE_IDLE).await;
+                self.connect("an older revision");
             }
             Err(Failure::Ended { why, .. }) => self.dead(why),
             Err(Failure::Outage(why)) if self.settings.reconnect && self.endpoint.is_http() => {
                 self.wait(&why);
             }
-            Err(Failure::Outage(why) | Failure::Final(why) | Failure::Poisoned(why)) => {
+            Err(
+                Failure::Outage(why)
+                | Failure::Final(why)
+                | Failure::Poisoned(why)
+                | Failure::StepDown { why, .. },
+            ) => {
                 self.end_conn(super::recover::GRACE_IDLE).await;
                 self.state(LinkState::Closed, why);
             }
@@ -260,12 +286,14 @@ impl Driver {
     }
 
     /// A fresh process that is not probed.
-    fn without_probe(&mut self, why: String) {
+    async fn without_probe(&mut self, why: String) {
         self.note(format!("{why}; starting it again with initialize first"));
         self.known_modern = Some(false);
         if let Some(conn) = &self.conn {
             conn.end("started again without the probe");
         }
+        // The old one may hold what the new one needs: a port, a lock.
+        self.retired().await;
         self.connect("after the probe");
     }
 
@@ -277,10 +305,16 @@ impl Driver {
             LinkEvent::StdoutClosed { generation } if settled(generation, self) => {
                 self.dead("the server closed its stdout; its process still runs".into());
             }
-            LinkEvent::Unreachable { generation, why }
+            LinkEvent::Unreachable { generation, why, connected }
                 if settled(generation, self) && self.recovery.retry_at.is_none() =>
             {
-                self.unreachable(why);
+                match connected {
+                    true => self.look(why),
+                    false => self.unreachable(why),
+                }
+            }
+            LinkEvent::Looked { generation, lives } if current(generation, self) => {
+                self.looked(lives);
             }
             LinkEvent::SessionLost { generation, status } if settled(generation, self) => {
                 self.session_lost(status);
@@ -310,6 +344,7 @@ impl Driver {
                     let delivered =
                         conn.notify(&method, Some(&params), crate::journal::event::Purpose::Asked);
                     tokio::spawn(async move {
+                        // Dropped, should it not leave: so is `reply` then.
                         if delivered.await.is_ok() {
                             reply.send(()).ok();
                         }

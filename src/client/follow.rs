@@ -9,7 +9,7 @@ use super::driver::LinkEvent;
 use super::modern::Header;
 use super::offer::Offer;
 use crate::journal::event::{Note, Purpose};
-use crate::journal::{Call, CallId, Journal, Kind, Outcome, Task};
+use crate::journal::{Call, CallId, Journal, Kind, LinkState, Outcome, Task};
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::frame::{Answer, Frame};
@@ -20,6 +20,10 @@ use tokio::sync::{oneshot, watch};
 
 /// How many rounds one request may take.
 const ROUNDS: u32 = 12;
+/// The pause before a round that asks for nothing; each doubles it.
+const PACE: Duration = Duration::from_millis(200);
+/// The shortest pause between two looks at a task, whatever the server says.
+const LEAST: Duration = Duration::from_millis(100);
 /// How often a task is looked at when the server doesn't say.
 const POLL: Duration = Duration::from_secs(1);
 /// The longest wait between looks that failed; each failure doubles it.
@@ -42,6 +46,7 @@ pub(super) struct Sent {
 /// Follows a call until it is settled by something that has no sequel.
 pub(super) async fn call(conn: Arc<Conn>, sent: Sent, live: Live) {
     let Sent { call, mut reply, params, headers } = sent;
+    let mut pace = PACE;
     for round in 1..=ROUNDS {
         let reply_now = reply.await;
         if refuses_headers(&reply_now) {
@@ -50,10 +55,10 @@ pub(super) async fn call(conn: Arc<Conn>, sent: Sent, live: Live) {
             conn.doubt_tools();
         }
         let Some(result) = reply_now.as_ref().ok().and_then(result_in) else { return };
-        if Task::of_answer(&result, Time::now()).is_some() {
+        if Task::of_answer(&result, Time::now(), !conn.is_modern()).is_some() {
             return task(conn.journal.clone(), call, live).await;
         }
-        if raw::get_str(&result, "resultType").as_deref() != Some("input_required") {
+        if !wants_a_round(&conn, &result) {
             return;
         }
         let leave = |why: &str| {
@@ -66,6 +71,11 @@ pub(super) async fn call(conn: Arc<Conn>, sent: Sent, live: Live) {
         };
         if round == ROUNDS {
             return leave(&format!("it asked {ROUNDS} times, which is enough"));
+        }
+        if raw::get(&result, "inputRequests").is_none() {
+            // Nobody was asked anything, so nothing else keeps the rounds apart.
+            tokio::time::sleep(pace).await;
+            pace = (pace * 2).min(SELDOM);
         }
         let (sent, answer) = oneshot::channel();
         let next = Round { conn: conn.clone(), call, params: next, headers: headers.clone(), sent };
@@ -91,23 +101,32 @@ pub(super) async fn request(
     params: &str,
 ) -> Result<String, Option<Reply>> {
     let mut next = params.to_owned();
+    let mut pace = PACE;
     for _ in 0..ROUNDS {
         let (_, reply) = conn.ask(Ask::new(method, Some(&next), Purpose::Asked));
         let reply = reply.await;
         let Some(result) = reply.as_ref().ok().and_then(result_in) else {
             return Err(reply.ok());
         };
-        let again = matches!(method, "prompts/get" | "resources/read")
-            && raw::get_str(&result, "resultType").as_deref() == Some("input_required");
-        if !again {
+        let again = matches!(method, "prompts/get" | "resources/read");
+        if !again || !wants_a_round(conn, &result) {
             return Ok(result);
         }
         match next_round(&conn.offer, params, &result, None).await {
             Ok(p) => next = p,
             Err(_) => return Ok(result),
         }
+        if raw::get(&result, "inputRequests").is_none() {
+            tokio::time::sleep(pace).await;
+            pace = (pace * 2).min(SELDOM);
+        }
     }
     Err(None)
+}
+
+/// Whether a result asks for another round. Older revisions have none: there the member is one like any other.
+fn wants_a_round(conn: &Conn, result: &str) -> bool {
+    conn.is_modern() && raw::get_str(result, "resultType").as_deref() == Some("input_required")
 }
 
 /// A reply that is no result, as it came.
@@ -240,9 +259,15 @@ async fn task(journal: Journal, call: CallId, mut live: Live) {
                 _ => 0,
             };
             if let (Ok(reply), true) = (&reply, refused == REFUSED) {
-                return give_task_up(&journal, conn.generation, call, &task, &words(reply));
+                let said =
+                    format!("the server refused {REFUSED} times in a row ({})", words(reply));
+                return give_task_up(&journal, conn.generation, call, &task, &said);
             }
-            let pause = task.poll_ms.map_or(POLL, Duration::from_millis);
+            if let (Ok(reply), Some(link)) = (&reply, for_good(&journal)) {
+                let said = format!("{}; {link}", words(reply));
+                return give_task_up(&journal, conn.generation, call, &task, &said);
+            }
+            let pause = task.poll_ms.map_or(POLL, Duration::from_millis).max(LEAST);
             tokio::time::sleep(pause.saturating_mul(1 << failed.min(8)).min(SELDOM)).await;
             continue;
         };
@@ -265,11 +290,17 @@ async fn task(journal: Journal, call: CallId, mut live: Live) {
     }
 }
 
+/// The link is down and nobody brings it back by itself; why.
+fn for_good(journal: &Journal) -> Option<String> {
+    journal.read(|s| {
+        let link = s.link.as_ref()?;
+        matches!(link.state, LinkState::Closed | LinkState::Dead).then(|| link.why.clone())
+    })
+}
+
 /// Nobody looks at the task any more; what became of it is not known from here.
 fn give_task_up(journal: &Journal, generation: u32, call: CallId, task: &Task, said: &str) {
-    let why = format!(
-        "the server refused {REFUSED} times in a row to tell of it ({said}), and nobody asks any more"
-    );
+    let why = format!("it can't be looked at: {said}, and nobody asks any more");
     let waits = journal.read(|s| s.calls.get(&call).is_some_and(Call::is_pending));
     let note = match waits {
         true => Note::LeftOpen { call, why },
@@ -315,7 +346,7 @@ async fn wait_for_turn(journal: &Journal, call: CallId) -> Option<Task> {
         return None;
     }
     let pause = task.poll_ms.map_or(POLL, Duration::from_millis);
-    let pause = pause.clamp(Duration::from_millis(100), Duration::from_secs(3600));
+    let pause = pause.clamp(LEAST, Duration::from_secs(3600));
     if !task.is_over() {
         let told = journal.wait(|s| {
             let c = s.calls.get(&call)?;

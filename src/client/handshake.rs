@@ -9,9 +9,11 @@ use super::http::listen;
 use super::modern::{LEGACY, MODERN, client_info};
 use super::reading::{Reading, read, spell, versions};
 use crate::journal::event::Purpose;
+use crate::journal::refusal::first_line;
 use crate::json::raw;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Why a handshake did not end well.
@@ -25,6 +27,21 @@ pub(super) enum Failure {
     Ended { why: String, probed: bool },
     /// The process lives and is of no use since the probe.
     Poisoned(String),
+    /// The server refuses the revision that it agreed on, and names an older one.
+    StepDown { why: String, to: &'static str },
+}
+
+impl Failure {
+    /// In words.
+    pub fn why(self) -> String {
+        match self {
+            Failure::Outage(why)
+            | Failure::Final(why)
+            | Failure::Poisoned(why)
+            | Failure::Ended { why, .. }
+            | Failure::StepDown { why, .. } => why,
+        }
+    }
 }
 
 /// What the driver knows before it begins.
@@ -32,6 +49,8 @@ pub(super) struct Plan {
     pub era: Era,
     /// What an earlier generation of this endpoint turned out to be.
     pub known_modern: Option<bool>,
+    /// The newest older revision that the server is known to take.
+    pub newest: Option<&'static str>,
     pub probe_limit: Duration,
     pub start_limit: Duration,
 }
@@ -146,7 +165,7 @@ async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Res
         Some(false) if on_process => plan.start_limit.mul_f64(0.6).min(Duration::from_secs(15)),
         _ => Duration::MAX,
     };
-    let mut version = LEGACY[0];
+    let mut version = plan.newest.unwrap_or(LEGACY[0]);
     let mut stepped = false;
     loop {
         let opened = initialize(conn, version, patience, probed.is_some()).await?;
@@ -237,13 +256,23 @@ async fn initialize(
     Ok(Opened::Yes)
 }
 
+/// How many pages of tools are read.
+const PAGES: usize = 2_000;
+
 /// Reads all pages of `tools/list`; the fold makes the list of them. Stops at a cursor it has seen, since
-/// some servers never move theirs (field log, row 76).
+/// some servers never move theirs (field log, row 76), and after [`PAGES`].
 pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
     conn.reading_tools();
-    loop {
+    for page in 0.. {
+        conn.pages.store(page, Ordering::Relaxed);
+        if page == PAGES {
+            conn.note(format!(
+                "the tool list has no end: after {PAGES} pages there is still a next one; what came so far is kept as incomplete"
+            ));
+            break;
+        }
         let params = cursor
             .as_deref()
             .map_or_else(|| "{}".into(), |c| format!(r#"{{"cursor":{}}}"#, raw::quote(c)));
@@ -257,14 +286,31 @@ pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
                     ));
                     return Ok(());
                 }
-                None => return Ok(()),
+                None => break,
             },
             // A session that is gone before it was of any use: no recovery (design: a real request is answered).
             Reading::Error { lost: true, message, .. } if conn.is_http() && !conn.is_modern() => {
                 return Err(Failure::Outage(format!("the new session is gone at once: {message}")));
             }
-            // A server without tools answers with an error; an answer it is.
-            Reading::Error { .. } => return Ok(()),
+            // A server without tools may answer so; an answer it is.
+            Reading::Error { code, .. }
+                if code == Some(-32601) || !conn.journal.read(|s| s.declares(&["tools"])) =>
+            {
+                break;
+            }
+            Reading::Error { code, message, .. } => {
+                let number = code.map_or(String::new(), |c| format!(" ({c})"));
+                let why =
+                    format!("the server refused tools/list{number}: {}", first_line(&message));
+                return Err(match older_version(conn, &message) {
+                    Some(to) => Failure::StepDown { why, to },
+                    None => Failure::Outage(why),
+                });
+            }
+            Reading::Status { status: 400, words } if older_version(conn, &words).is_some() => {
+                let to = older_version(conn, &words).unwrap_or(LEGACY[0]);
+                return Err(Failure::StepDown { why: words, to });
+            }
             Reading::Status { status, words } => {
                 return Err(if status >= 500 || status == 429 {
                     Failure::Outage(words)
@@ -274,4 +320,16 @@ pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
             }
         }
     }
+    Ok(())
+}
+
+/// The newest revision older than the agreed one that a refusal names, where it is about the revision (field log,
+/// row 90).
+fn older_version(conn: &Conn, words: &str) -> Option<&'static str> {
+    let agreed = conn.protocol().filter(|p| !p.modern)?;
+    let about = words.to_ascii_lowercase().contains("protocol version")
+        || words.to_ascii_lowercase().contains("protocol-version");
+    // Revisions are dates, so later ones compare greater as text.
+    let named = LEGACY.iter().filter(|v| **v < agreed.version.as_str() && words.contains(**v));
+    named.max().copied().filter(|_| about)
 }

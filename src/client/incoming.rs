@@ -6,8 +6,8 @@ use super::driver::LinkEvent;
 use super::modern;
 use crate::journal::Kind;
 use crate::journal::event::Purpose;
-use crate::json::raw;
-use crate::wire::frame::{self, Frame};
+use crate::journal::refusal::short;
+use crate::wire::frame::{self, Answer, Frame};
 use crate::wire::id::Id;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -31,26 +31,38 @@ impl Conn {
             return false;
         }
         self.heard.store(true, Ordering::Relaxed);
-        // 2025-03-26 alone has batches, and a receiver must take them.
-        if matches!(frame, Frame::Malformed { id: None, .. })
-            && self.protocol().is_some_and(|p| p.version == "2025-03-26")
-            && let Some(items) = raw::items(text.trim())
-        {
-            for item in items {
-                self.incoming(Bytes::copy_from_slice(item.as_bytes()), exchange);
+        self.log(Kind::Received { raw: raw.clone(), exchange });
+        if let Frame::Malformed { id: None, .. } = frame {
+            let legal = frame::may_batch(self.protocol().map(|p| p.version.as_str()), &text);
+            for item in frame::batch(&text) {
+                match Frame::parse(item) {
+                    one if legal => {
+                        self.take(one, || Bytes::copy_from_slice(item.as_bytes()));
+                    }
+                    // Whoever waits learns that its answer came in a form that is none.
+                    Frame::Response { id: Some(id), .. } => {
+                        self.resolve(&id, Reply::Frame(raw.clone()));
+                    }
+                    _ => {}
+                }
             }
             return true;
         }
-        self.log(Kind::Received { raw: raw.clone(), exchange });
+        self.take(frame, || raw.clone());
+        true
+    }
+
+    /// One message; `raw` gives its bytes. A batch in a batch is none: depth is not the server's to choose.
+    fn take(self: &Arc<Conn>, frame: Frame<'_>, raw: impl FnOnce() -> Bytes) {
         match frame {
-            Frame::Response { id: Some(id), .. } | Frame::Malformed { id: Some(id), .. } => {
-                self.resolve(&id, Reply::Frame(raw.clone()));
+            // Some servers can say no more than why they can't start (field log, row 73).
+            Frame::Response { id: None | Some(Id::Null), answer: Answer::Error { .. } } => {
+                self.resolve_near(None, Reply::Frame(raw()));
             }
-            Frame::Malformed { id: None, .. } => {
-                for item in raw::items(text.trim()).unwrap_or_default() {
-                    if let Frame::Response { id: Some(id), .. } = Frame::parse(item) {
-                        self.resolve(&id, Reply::Frame(raw.clone()));
-                    }
+            Frame::Response { id: Some(id), .. } | Frame::Malformed { id: Some(id), .. } => {
+                match self.is_waiting(&id) {
+                    true => self.resolve(&id, Reply::Frame(raw())),
+                    false => self.resolve_near(Some(&id), Reply::Frame(raw())),
                 }
             }
             Frame::Request { id, method, params } => {
@@ -65,7 +77,6 @@ impl Conn {
             }
             _ => {}
         }
-        true
     }
 
     /// The list is about to be read: a change from here on is a new one.
@@ -79,7 +90,8 @@ impl Conn {
         if self.is_modern() {
             // 2026-07-28 has no requests to a client, and a client must not send answers.
             return self.note(format!(
-                "the server asked for {method}, which {} does not allow; not answered",
+                "the server asked for {}, which {} does not allow; not answered",
+                short(method, 80),
                 modern::MODERN
             ));
         }
@@ -90,8 +102,9 @@ impl Conn {
             return self.reply(method, frame::result(id, "{}"));
         }
         if !self.offer.offers(method) {
-            self.note(format!("the server asked for {method}: refused, it was not offered"));
-            let words = format!("redial does not offer {method}");
+            let name = short(method, 80);
+            self.note(format!("the server asked for {name}: refused, it was not offered"));
+            let words = format!("redial does not offer {name}");
             return self.reply(method, frame::error(id, -32601, &words));
         }
         let (conn, id) = (self.clone(), id.clone());
@@ -108,7 +121,7 @@ impl Conn {
     /// So much is on its way out that answering yet more questions would only fill memory.
     fn is_busy(&self) -> bool {
         match &self.transport {
-            Transport::Stdio(pipe) => pipe.queued() > 4_096,
+            Transport::Stdio(pipe) => pipe.is_busy(),
             Transport::Http(target) => target.open() > 256,
         }
     }

@@ -19,8 +19,10 @@ mod listening;
 mod modern;
 mod offer;
 mod opening;
+mod outbox;
 mod reading;
 mod recover;
+pub(crate) mod shown;
 mod stdio;
 
 use crate::error::{Error, Result};
@@ -56,11 +58,11 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// How it is named to people. May hold foreign text.
-    pub fn name(&self) -> String {
+    /// How it is named to people, without the parts of a URL that may be secrets. May hold foreign text.
+    pub fn shown(&self) -> String {
         match self {
             Endpoint::Stdio { command, .. } => command.join(" "),
-            Endpoint::Http { url, .. } => url.clone(),
+            Endpoint::Http { url, .. } => shown::shown_url(url),
         }
     }
     /// The transport's word.
@@ -123,6 +125,15 @@ pub struct Settings {
     pub roots: Vec<Root>,
     /// Who answers a server's `elicitation/create`.
     pub answerer: Answerer,
+    /// How the endpoint is named to people, where its own words may hold secrets (variables that were expanded).
+    pub shown: Option<String>,
+}
+
+impl Settings {
+    /// How `endpoint` is named to people. May hold foreign text, and no secret that redial knows of.
+    pub fn name(&self, endpoint: &Endpoint) -> String {
+        self.shown.clone().unwrap_or_else(|| endpoint.shown())
+    }
 }
 
 impl Default for Settings {
@@ -138,6 +149,7 @@ impl Default for Settings {
             progress_extends: false,
             roots: Vec::new(),
             answerer: Answerer::Nobody,
+            shown: None,
         }
     }
 }
@@ -174,6 +186,11 @@ impl Client {
         &self.endpoint
     }
 
+    /// How it is named to people. May hold foreign text, and no secret that redial knows of.
+    pub fn name(&self) -> String {
+        self.settings.name(&self.endpoint)
+    }
+
     /// How it behaves.
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -197,7 +214,7 @@ impl Client {
             .await
             .map_err(|why| {
                 let error = match &self.endpoint {
-                    Endpoint::Http { url, .. } => Error::endpoint(format!("{url}: {why}")),
+                    Endpoint::Http { .. } => Error::endpoint(format!("{}: {why}", self.name())),
                     Endpoint::Stdio { .. } => Error::endpoint(why.clone()),
                 };
                 match opening::hint(&why, &self.endpoint) {
@@ -297,7 +314,11 @@ impl Client {
         let (reply, left) = oneshot::channel();
         let (method, params) = (method.to_owned(), params.to_owned());
         self.send(Command::Notify { method, params, reply });
-        left.await.map_err(|_| Error::endpoint("no connection: the notification was not sent"))
+        left.await.map_err(|_| {
+            Error::endpoint(
+                "no connection, or it broke: the notification is not known to have left",
+            )
+        })
     }
 
     /// Connects again now: an HTTP endpoint that waits, or a child that ended (a new process).

@@ -2,6 +2,7 @@
 
 use super::conn::{Conn, Transport};
 use super::driver::LinkEvent;
+use super::shown::shown_url;
 use super::{Endpoint, http, stdio};
 use crate::journal::event;
 use std::sync::Arc;
@@ -37,61 +38,66 @@ pub(super) fn open(endpoint: &Endpoint, hurry: watch::Receiver<bool>) -> Result<
         }
         Endpoint::Http { url, headers } => {
             let target = http::Target::new(url, headers)?;
-            let opened = event::Transport::Http { url: url.clone() };
+            let opened = event::Transport::Http { url: shown_url(url) };
             Ok(Open { transport: Transport::Http(Box::new(target)), opened, started: None })
         }
     }
 }
 
-/// Why this server can't be talked to, once that shows: another framing, ids that never match, or a "stdio"
-/// server that really speaks HTTP (nothing on stdout, an address on stderr). Never ends otherwise.
-pub(super) async fn misfit(conn: &Arc<Conn>, patience: Duration) -> String {
-    let framing = async {
-        let words = conn
-            .journal
-            .wait(|s| s.misfit.clone().filter(|m| m.generation == conn.generation))
-            .await;
-        if !words.ids {
-            // Something like it may stand in a log of a server that speaks properly otherwise.
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            if conn.has_heard() {
-                std::future::pending::<()>().await;
-            }
-        }
-        words.words
-    };
-    let http = async {
-        if conn.is_http() {
+/// Why this server can't be talked to, once that shows: another framing, or ids that never match. Never ends
+/// otherwise.
+pub(super) async fn misfit(conn: &Arc<Conn>) -> String {
+    let of =
+        |s: &crate::journal::Session| s.misfit.clone().filter(|m| m.generation == conn.generation);
+    let words = conn.journal.wait(of).await;
+    if !words.ids {
+        // Something like it may stand in a log of a server that speaks properly otherwise.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if conn.has_heard() {
             std::future::pending::<()>().await;
         }
-        tokio::time::sleep(patience).await;
-        conn.journal
-            .wait(|s| {
-                let g = s.generation_n(conn.generation)?;
-                if g.noise_seen > 0 || conn.has_heard() {
-                    return None;
-                }
-                g.stderr.iter().rev().find_map(|(_, l)| http_address(&String::from_utf8_lossy(l)))
-            })
-            .await
-    };
-    tokio::select! {
-        words = framing => words,
-        address = http => format!(
-            "the server says nothing on stdout, and its stderr names {address}: it speaks HTTP, attach with --http {address}"
+    }
+    words.words
+}
+
+/// Why there was no handshake within the limit, as far as that shows: a list of tools without an end, or a "stdio"
+/// server that says on stderr where it listens for HTTP; else its newest stderr line.
+pub(super) fn no_handshake(conn: &Conn, limit_s: f64) -> String {
+    let what = format!("no handshake within {limit_s} s");
+    let pages = conn.pages.load(std::sync::atomic::Ordering::Relaxed);
+    if pages > 1 {
+        return format!(
+            "the server's list of tools did not end within {limit_s} s: {pages} pages came, and there is still a next one"
+        );
+    }
+    let address = conn.journal.read(|s| {
+        let g = s.generation_n(conn.generation).filter(|_| !conn.is_http() && !conn.has_heard())?;
+        g.stderr.iter().rev().find_map(|(_, l)| http_address(&String::from_utf8_lossy(l)))
+    });
+    match address {
+        Some(a) => format!(
+            "{what}: the server says nothing on stdout, and on stderr that it listens on {a}; it may speak HTTP: attach with --http {a}"
         ),
+        None => format!("{what}{}", newest_stderr(conn)),
     }
 }
 
-/// The first `http://…` of a line, with the path most servers use when it names none.
+/// Where a line says that something listens on this machine: the first `http://…`, with the path most servers use
+/// when it names none.
 fn http_address(line: &str) -> Option<String> {
+    let lower = line.to_ascii_lowercase();
+    let listens = ["listen", "running", "serving", "started", "available", "ready"];
+    if !listens.iter().any(|w| lower.contains(w)) {
+        return None;
+    }
     let start = line.find("http://")?;
     let url: String = line[start..]
         .chars()
         .take_while(|c| !c.is_whitespace() && !c.is_control() && !"\"'<>()[],;".contains(*c))
         .collect();
     let host = url.trim_start_matches("http://");
-    (!host.is_empty()).then(|| {
+    let here = ["127.", "localhost", "0.0.0.0"];
+    here.iter().any(|h| host.starts_with(h)).then(|| {
         if host.trim_end_matches('/').contains('/') {
             url.clone()
         } else {
@@ -159,8 +165,11 @@ mod tests {
                 Some("http://127.0.0.1:8000/mcp"),
             ),
             ("listening on http://127.0.0.1:9/mcp", Some("http://127.0.0.1:9/mcp")),
-            ("\"http://localhost:3000/\"", Some("http://localhost:3000/mcp")),
+            ("Server started at \"http://localhost:3000/\"", Some("http://localhost:3000/mcp")),
             ("see the docs", None),
+            ("Connecting to remote server: http://127.0.0.1:8080/api", None),
+            ("npm http fetch GET 200 http://registry.example.org/x", None),
+            ("the service is running at http://example.org/", None),
         ] {
             assert_eq!(http_address(line).as_deref(), want);
         }

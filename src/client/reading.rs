@@ -3,7 +3,7 @@
 use super::conn::Reply;
 use super::handshake::Failure;
 use super::http::status_words;
-use crate::journal::refusal;
+use crate::journal::refusal::{self, short};
 use crate::json::raw;
 use crate::wire::frame::{Answer, Frame};
 use tokio::sync::oneshot;
@@ -49,6 +49,12 @@ pub(super) fn read(
     let none =
         |message: String| Reading::Error { code: None, message, data: "{}".into(), lost: false };
     Ok(match Frame::parse(&text) {
+        // With its own id it would have come as a frame.
+        Frame::Response { answer: Answer::Result(_), id } if status.is_some_and(|s| s < 300) => {
+            let id = id.map_or("none".into(), |id| short(&id.to_json(), 64));
+            let words = format!("the answer came under another id ({id}), so it answers nothing");
+            Reading::Status { status: 200, words }
+        }
         Frame::Response { answer: Answer::Result(r), .. } if !only_status => {
             Reading::Result(r.to_owned())
         }

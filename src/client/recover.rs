@@ -2,10 +2,12 @@
 //! Bounded and told in one line each: no spin, no endless re-initialise (field log, rows 58 and 78).
 
 use super::backoff;
-use super::conn::{Conn, Transport};
-use super::driver::Driver;
+use super::conn::{Ask, Conn, Reply, Transport};
+use super::driver::{Driver, LinkEvent};
+use super::follow;
 use super::opening::shorten;
 use super::stdio::Grace;
+use crate::journal::event::Purpose;
 use crate::journal::{Kind, LinkState};
 use crate::time::Time;
 use std::sync::Arc;
@@ -21,6 +23,9 @@ const RESPAWNS: u32 = 5;
 /// Sessions lost in quick succession that are replaced without waiting.
 const QUICK_SESSIONS: u32 = 3;
 
+/// How long a server may take to say that it is still there, after an exchange with it broke.
+const LOOK: Duration = Duration::from_secs(3);
+
 /// How the note begins that says which session took the place of which.
 pub const SESSION_LOST: &str = "session lost";
 
@@ -35,6 +40,8 @@ pub(super) struct Recovery {
     pub retry_at: Option<tokio::time::Instant>,
     /// The session that was lost, until a new one has answered.
     lost_session: Option<(String, u16)>,
+    /// An exchange broke, and what the server says to that is being looked at.
+    looking: bool,
 }
 
 impl Recovery {
@@ -87,6 +94,56 @@ impl Driver {
                 LinkState::Dead,
                 format!("{why}; it ended {n} times in a row and is not started again by itself"),
             );
+        }
+    }
+
+    /// An exchange broke that something had taken. One cut stream is no reason to throw a living session away, with
+    /// whatever else is open on it: the server is asked whether it is still there (`ping`; 2026-07-28 has none, so
+    /// `server/discover`). Nothing is sent for anybody meanwhile.
+    pub fn look(&mut self, why: String) {
+        let given_up = |s: &crate::journal::Session| {
+            s.link.as_ref().is_some_and(|l| l.state == LinkState::Closed)
+        };
+        if self.recovery.looking || self.journal.read(given_up) {
+            return;
+        }
+        let Some(conn) = self.conn.clone() else { return };
+        self.recovery.looking = true;
+        self.state(
+            LinkState::Connecting,
+            format!("{why}; looking whether the server is still there"),
+        );
+        tokio::spawn(async move {
+            let method = if conn.is_modern() { "server/discover" } else { "ping" };
+            let (_, reply) = conn.ask(Ask::new(method, None, Purpose::Handshake));
+            let lives = match tokio::time::timeout(LOOK, reply).await {
+                Err(_) => Err(format!("{why}; no answer to {method} within {} s", LOOK.as_secs())),
+                // Any answer that comes from an MCP server will do; a gateway's own page is none.
+                Ok(Ok(Reply::Frame(_))) => Ok(()),
+                Ok(Ok(Reply::Status { status: 400..=499, .. })) => Ok(()),
+                Ok(Ok(r)) => Err(format!("{why}; then {method}: {}", follow::words(&r))),
+                Ok(Err(_)) => Err(why),
+            };
+            let generation = conn.generation;
+            conn.events.send(LinkEvent::Looked { generation, lives }).ok();
+        });
+    }
+
+    /// The look is over. A session that turned out to be lost was told of before.
+    pub fn looked(&mut self, lives: Result<(), String>) {
+        if !std::mem::take(&mut self.recovery.looking) || self.recovery.retry_at.is_some() {
+            return;
+        }
+        match lives {
+            Ok(()) if self.conn.as_ref().is_some_and(|c| !c.is_over()) => {
+                self.note(
+                    "one exchange broke; the server is still there, and so is its session".into(),
+                );
+                let version = self.journal.read(|s| s.protocol.clone()).unwrap_or_default();
+                self.state(LinkState::Ready, format!("protocol {version}"));
+            }
+            Ok(()) => {}
+            Err(why) => self.unreachable(why),
         }
     }
 
@@ -158,6 +215,7 @@ impl Driver {
 
     /// Leaves a generation behind. Its open exchanges go on: an answer may still come.
     fn abandon(&mut self, why: &str) {
+        self.recovery.looking = false;
         self.live.send_replace(None);
         self.stop_listening();
         if let Some(conn) = &self.conn {
@@ -185,6 +243,14 @@ impl Driver {
                 }
             });
         }
+    }
+
+    /// Waits until what is over has really ended (bounded by its own grace): it may hold a port or a lock.
+    pub async fn retired(&mut self) {
+        if self.conn.as_ref().is_some_and(|c| c.is_over()) {
+            self.retire();
+        }
+        while self.retiring.join_next().await.is_some() {}
     }
 
     pub async fn end_conn(&mut self, grace: Grace) {

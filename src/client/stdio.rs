@@ -6,34 +6,38 @@
 use super::conn::Conn;
 use super::driver::LinkEvent;
 use super::group::Group;
+use super::outbox::{Out, Outbox, Taken, Wrote};
 use crate::journal::{Kind, Note};
-use crate::wire::lines::Lines;
+use crate::wire::lines::{Line, Lines};
 use bytes::Bytes;
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{oneshot, watch};
 
 /// The longest line taken whole; what goes beyond is counted.
 const LINE_LIMIT: usize = 64 << 20;
 /// The longest stderr line taken whole.
 const STDERR_LINE_LIMIT: usize = 64 << 10;
+/// How much of it is kept; the fold's tail keeps as much and no more.
+const STDERR_SHOWN: usize = 15 << 10;
 /// How long the pipes may lag behind the process's end: a grandchild may hold them open for ever.
 const DRAIN: Duration = Duration::from_millis(300);
 /// After this long without a byte taken a server counts as not reading its stdin.
 const UNREAD: Duration = Duration::from_millis(250);
+/// More than so many bytes for a stdin that isn't read, and a server's questions stay without answers.
+const QUEUED: usize = 8 << 20;
+const CLOSED: &str = "never sent: redial had closed the server's stdin";
 /// How often is looked whether what an ended child left behind is still there.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The writing end of a child, and the levers to end it.
 pub(super) struct Pipe {
-    queue: mpsc::UnboundedSender<(u64, Bytes)>,
-    queued: Arc<AtomicUsize>,
+    outbox: Arc<Outbox>,
     close_stdin: watch::Sender<bool>,
     group: Arc<Group>,
     exited: watch::Receiver<bool>,
@@ -52,8 +56,7 @@ pub(super) struct Grace {
 /// What a started child needs to be attached to its generation.
 pub(super) struct Started {
     child: Child,
-    queue: mpsc::UnboundedReceiver<(u64, Bytes)>,
-    queued: Arc<AtomicUsize>,
+    outbox: Arc<Outbox>,
     close_stdin: watch::Receiver<bool>,
     exited: watch::Sender<bool>,
     group: Arc<Group>,
@@ -87,23 +90,21 @@ pub(super) fn start(
     }
     let child = cmd.spawn()?;
     let pid = child.id();
-    let (queue, inbox) = mpsc::unbounded_channel();
     let (close_stdin, closing) = watch::channel(false);
     let (exited_tx, exited) = watch::channel(false);
     let group = Arc::new(Group::of(pid));
-    let queued: Arc<AtomicUsize> = Arc::default();
-    let pipe =
-        Pipe { queue, queued: queued.clone(), close_stdin, group: group.clone(), exited, hurry };
+    let outbox: Arc<Outbox> = Arc::default();
+    let pipe = Pipe { outbox: outbox.clone(), close_stdin, group: group.clone(), exited, hurry };
     let exited = exited_tx;
-    let started = Started { child, queue: inbox, queued, close_stdin: closing, exited, group, pid };
+    let started = Started { child, outbox, close_stdin: closing, exited, group, pid };
     Ok((pipe, started))
 }
 
 /// Runs a started child's pipes until it ends.
 pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
-    let Started { mut child, queue, queued, close_stdin, exited, group, .. } = started;
+    let Started { mut child, outbox, close_stdin, exited, group, .. } = started;
     if let Some(stdin) = child.stdin.take() {
-        tokio::spawn(write_all(conn.clone(), stdin, (queue, queued), close_stdin));
+        tokio::spawn(write_all(conn.clone(), stdin, outbox, close_stdin));
     }
     let stdout = child.stdout.take().map(|pipe| tokio::spawn(read_stdout(conn.clone(), pipe)));
     let stderr = child.stderr.take().map(|pipe| tokio::spawn(read_stderr(conn.clone(), pipe)));
@@ -111,18 +112,30 @@ pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
 }
 
 impl Pipe {
-    /// Queues one frame; the writer adds the newline. After the process's end it is known not to leave.
-    pub fn write(&self, conn: &Conn, seq: u64, raw: Bytes) {
-        self.queued.fetch_add(1, Ordering::Relaxed);
-        if conn.is_over() || self.queue.send((seq, raw)).is_err() {
+    /// Queues one frame; `done` is told when the pipe has all of it. After the process's end, or once its stdin was
+    /// closed here, it is known not to leave.
+    pub fn write(&self, conn: &Conn, seq: u64, raw: &Bytes, done: Option<oneshot::Sender<()>>) {
+        let mut line = Vec::with_capacity(raw.len() + 1);
+        line.extend_from_slice(raw);
+        line.push(b'\n');
+        let out = Out { seq, line: line.into(), done };
+        if conn.is_over() {
             let why = "never sent: the server process has ended".to_owned();
             conn.log(Kind::NotWritten { sent: seq, why, left: false });
+        } else if self.outbox.push(out).is_err() {
+            conn.log(Kind::NotWritten { sent: seq, why: CLOSED.into(), left: false });
         }
     }
 
-    /// Frames that wait for the pipe: a server that doesn't read its stdin lets them grow.
-    pub fn queued(&self) -> usize {
-        self.queued.load(Ordering::Relaxed)
+    /// Takes a frame back that nobody wants any more, if not a byte of it has left.
+    pub fn take_back(&self, seq: u64) -> Taken {
+        self.outbox.take_back(seq)
+    }
+
+    /// So much waits for the pipe that answering yet more questions would only fill memory.
+    pub fn is_busy(&self) -> bool {
+        let (frames, bytes) = self.outbox.waiting();
+        frames > 4_096 || bytes > QUEUED
     }
 
     /// Ends the child: stdin closed, then SIGTERM, then SIGKILL of its whole group; each step waits its `grace`, or
@@ -154,69 +167,71 @@ impl Pipe {
 async fn write_all(
     conn: Arc<Conn>,
     mut stdin: ChildStdin,
-    (mut queue, queued): (mpsc::UnboundedReceiver<(u64, Bytes)>, Arc<AtomicUsize>),
+    outbox: Arc<Outbox>,
     mut closing: watch::Receiver<bool>,
 ) {
     loop {
-        let (seq, raw) = tokio::select! {
+        let out = tokio::select! {
             biased;
-            next = queue.recv() => match next { Some(n) => n, None => return },
+            out = outbox.next() => out,
+            // Also when nobody is left who could send anything.
             _ = closing.wait_for(|c| *c) => break,
         };
-        queued.fetch_sub(1, Ordering::Relaxed);
-        if let Err((written, e)) = write_line(&conn, seq, &mut stdin, &raw).await {
-            let what = if conn.is_over() {
-                "the server process has ended"
-            } else {
-                "the server closed its stdin"
-            };
-            let (why, left) = match written {
-                0 => (format!("never sent: {what} ({e})"), false),
-                n => (format!("the write broke after {n} of {} bytes: {e}", raw.len() + 1), true),
-            };
-            conn.log(Kind::NotWritten { sent: seq, why, left });
+        let seq = out.seq;
+        match write_line(&conn, &out, &mut stdin, &outbox).await {
+            // Whoever took it back has said so.
+            Wrote::Nothing => {}
+            Wrote::All => {
+                if let Some(done) = out.done {
+                    done.send(()).ok();
+                }
+            }
+            Wrote::Broke(written, e) => {
+                let what = if conn.is_over() {
+                    "the server process has ended"
+                } else {
+                    "the server closed its stdin"
+                };
+                let (why, left) = match written {
+                    0 => (format!("never sent: {what} ({e})"), false),
+                    n => {
+                        let of = out.line.len();
+                        (format!("the write broke after {n} of {of} bytes: {e}"), true)
+                    }
+                };
+                conn.log(Kind::NotWritten { sent: seq, why, left });
+            }
         }
+        outbox.finish();
     }
     drop(stdin);
-    while let Some((seq, _)) = queue.recv().await {
-        let why = "never sent: redial had closed the server's stdin".to_owned();
-        conn.log(Kind::NotWritten { sent: seq, why, left: false });
+    for out in outbox.close() {
+        conn.log(Kind::NotWritten { sent: out.seq, why: CLOSED.into(), left: false });
     }
 }
 
-/// Writes one line; on failure says how many bytes had been taken by the pipe. A server that takes none for a while
-/// is told of.
-async fn write_line(
-    conn: &Conn,
-    seq: u64,
-    stdin: &mut ChildStdin,
-    raw: &Bytes,
-) -> Result<(), (usize, std::io::Error)> {
-    let mut line = Vec::with_capacity(raw.len() + 1);
-    line.extend_from_slice(raw);
-    line.push(b'\n');
-    let (mut done, mut full) = (0, false);
-    let tell = |full| conn.log(Kind::Note(Note::Stdin { from: seq, full }));
-    while done < line.len() {
-        let written = tokio::select! {
-            written = stdin.write(&line[done..]) => written,
-            () = tokio::time::sleep(UNREAD), if !full => {
-                full = true;
-                tell(true);
-                continue;
+/// Writes one line. A server that takes nothing of it for a while is told of.
+async fn write_line(conn: &Conn, out: &Out, stdin: &mut ChildStdin, outbox: &Outbox) -> Wrote {
+    let tell = |full| conn.log(Kind::Note(Note::Stdin { from: out.seq, full }));
+    let (mut full, mut seen) = (false, 0);
+    loop {
+        match tokio::time::timeout(UNREAD, outbox.write(&out.line, &mut *stdin)).await {
+            Ok(wrote) => {
+                if full && !matches!(wrote, Wrote::Broke(..)) {
+                    tell(false);
+                }
+                return wrote;
             }
-        };
-        match written {
-            Ok(0) => return Err((done, std::io::ErrorKind::WriteZero.into())),
-            Ok(n) => done += n,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err((done, e)),
+            Err(_) => {
+                let written = outbox.written();
+                if written == seen && !full {
+                    full = true;
+                    tell(true);
+                }
+                seen = written;
+            }
         }
     }
-    if full {
-        tell(false);
-    }
-    Ok(())
 }
 
 /// Between two chunks of a flood everybody else gets a turn, limits and people included: a reader that always
@@ -258,20 +273,42 @@ fn take_line(conn: &Arc<Conn>, raw: Bytes, cut: u64) {
 async fn read_stderr(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
     let mut lines = Lines::new(STDERR_LINE_LIMIT);
     let mut chunk = vec![0; 64 << 10];
-    let log = |raw: Bytes| {
-        // A progress bar redraws itself after each carriage return: what a person would see is its last state.
-        let from = raw.iter().rposition(|b| *b == b'\r').map_or(0, |p| p + 1);
-        conn.log(Kind::Stderr { raw: raw.slice(from..) });
+    let log = |line: Line| {
+        conn.log(Kind::Stderr { raw: stderr_line(&line) });
     };
     loop {
         match pipe.read(&mut chunk).await {
             Ok(0) | Err(_) => break,
-            Ok(n) => lines.feed(&chunk[..n], |line| log(line.raw)),
+            Ok(n) => lines.feed(&chunk[..n], log),
         }
         breathe().await;
     }
     if let Some(line) = lines.finish() {
-        log(line.raw);
+        log(line);
+    }
+}
+
+/// A line of stderr as a person would see it: a progress bar redraws itself after each carriage return, so its last
+/// state counts, unless that is blank; what stands before it is not dropped when it is the reason. What was over the
+/// limit is counted.
+fn stderr_line(line: &Line) -> Bytes {
+    let pieces: Vec<&[u8]> =
+        line.raw.split(|b| *b == b'\r').filter(|p| !p.trim_ascii().is_empty()).collect();
+    let redraws = pieces.len() > 2;
+    let shown: Vec<u8> = match (redraws, pieces.last()) {
+        // Few pieces are no bar: nothing of them is worth losing.
+        (false, Some(_)) => pieces.join(&b" | "[..]),
+        (true, Some(last)) => last.to_vec(),
+        (_, None) => Vec::new(),
+    };
+    let over = shown.len().saturating_sub(STDERR_SHOWN);
+    match line.cut + over as u64 {
+        0 if pieces.len() == 1 && shown.len() == line.raw.len() => line.raw.clone(),
+        0 => shown.into(),
+        n => {
+            let mark = format!(" … ({n} bytes more)");
+            [&shown[..shown.len() - over], mark.as_bytes()].concat().into()
+        }
     }
 }
 
@@ -326,5 +363,27 @@ async fn all_gone(stdout: &mut Reading, group: &Group, pause: Duration) {
             return;
         }
         tokio::time::sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_stderr_keeps_what_a_person_would_read() {
+        for (raw, cut, shown) in [
+            ("plain", 0, "plain"),
+            ("FATAL: no key set\r", 0, "FATAL: no key set"),
+            ("FATAL: no key set\r\r", 0, "FATAL: no key set"),
+            ("reason: disk full\rretry", 0, "reason: disk full | retry"),
+            ("10 %\r50 %\r90 %", 0, "90 %"),
+            ("10 %\r50 %\r90 %\r  ", 0, "90 %"),
+            ("half", 7, "half … (7 bytes more)"),
+            ("\r\r", 0, ""),
+        ] {
+            let line = Line { raw: Bytes::from_static(raw.as_bytes()), cut };
+            assert_eq!(String::from_utf8_lossy(&stderr_line(&line)), shown, "{raw:?}");
+        }
     }
 }

@@ -138,7 +138,7 @@ impl Inspector {
     }
 
     /// The tool needs no gate: by its hints it only reads.
-    pub(super) fn reads_only(&self, tool: &str) -> bool {
+    pub fn reads_only(&self, tool: &str) -> bool {
         let (tools, complete) = self.listed();
         let tool = tools.find(tool).map(|t| self.hint_override(tool).apply(t));
         tool_gate(tool.as_ref(), complete).ask == Ask::None

@@ -5,17 +5,18 @@ use super::call::CallId;
 use super::event::Event;
 use super::fold::{Asked, Misfit, ServerInfo, Session};
 use super::live::Progress;
+use super::refusal::{self, first_line};
 use super::text::Text;
 use super::tools::{Tool, ToolList};
-use super::{ends, refusal, settle, task};
+use super::{ends, settle, task};
 use crate::json::raw;
-use crate::wire::frame::{Answer, Frame};
+use crate::wire::frame::{self, Answer, Frame};
 use crate::wire::id::Id;
 use crate::wire::mirror;
 use bytes::Bytes;
 
 /// The first revision without sessions and with mirrored headers.
-const MODERN: &str = "2026-07-28";
+pub(super) const MODERN: &str = "2026-07-28";
 
 impl Session {
     pub(super) fn received(&mut self, event: &Event, raw: &Bytes, exchange: Option<u64>) {
@@ -25,22 +26,47 @@ impl Session {
             Frame::Notification { method, params } => {
                 self.notification(event, &method, params.unwrap_or("{}"))
             }
+            Frame::Malformed { id: None, .. }
+                if frame::may_batch(self.protocol.as_deref(), &text) =>
+            {
+                for item in frame::batch(&text) {
+                    self.item(event, raw, item, exchange);
+                }
+            }
             Frame::Malformed { id, why } => {
                 self.malformed(event, id, exchange, why);
                 // A batch may hold answers: named so, and no success.
-                for item in raw::items(text.trim()).unwrap_or_default() {
+                for item in frame::batch(&text) {
                     if let Frame::Response { id: Some(id), .. } = Frame::parse(item) {
                         self.malformed(event, Some(id), None, why);
                     }
                 }
             }
-            Frame::Request { method, .. } => {
-                // Methods are the server's own words: their number is bounded.
-                if self.asked_of_us.len() < 64 || self.asked_of_us.contains_key(&method) {
-                    *self.asked_of_us.entry(method).or_default() += 1;
-                }
-            }
+            Frame::Request { method, .. } => self.asked(method),
             Frame::NotRpc => {}
+        }
+    }
+
+    /// One message of a legal batch (2025-03-26). A batch in a batch is none: depth is not the server's to choose.
+    fn item(&mut self, event: &Event, raw: &Bytes, item: &str, exchange: Option<u64>) {
+        match Frame::parse(item) {
+            Frame::Response { id, answer } => self.response(event, raw, id, answer, exchange),
+            Frame::Notification { method, params } => {
+                self.notification(event, &method, params.unwrap_or("{}"));
+            }
+            Frame::Request { method, .. } => self.asked(method),
+            Frame::Malformed { id, why } => self.malformed(event, id, exchange, why),
+            Frame::NotRpc => {
+                self.note(event.at, format!("in a batch, no message: {}", first_line(item)));
+            }
+        }
+    }
+
+    fn asked(&mut self, method: String) {
+        // Methods are the server's own words: their number and their length are bounded.
+        let method = refusal::short(&method, 80);
+        if self.asked_of_us.len() < 64 || self.asked_of_us.contains_key(&method) {
+            *self.asked_of_us.entry(method).or_default() += 1;
         }
     }
 
@@ -129,45 +155,62 @@ impl Session {
                 self.capabilities = raw::get(result, "capabilities").map(|c| Text::part(frame, c));
             }
             Asked::Tools { first } => {
-                if let Some(asked) = first {
-                    self.tools = ToolList::default();
-                    self.tools_asked = asked;
-                }
+                // While a list that is known is read again, it stays in force until the new one is whole.
+                let (mut list, asked) = match (first, self.staged.take()) {
+                    (Some(asked), _) => (ToolList::default(), asked),
+                    (None, Some(staged)) => staged,
+                    (None, None) => (std::mem::take(&mut self.tools), self.tools_asked),
+                };
                 let mirrored = self.protocol.as_deref() == Some(MODERN)
                     && self.generation_n(event.generation).is_some_and(|g| g.is_http());
                 let check = |tool: &Tool| match (&tool.input_schema, mirrored) {
                     (Some(schema), true) => mirror::annotations(schema).err(),
                     _ => None,
                 };
-                self.tools.add_page_checked(result, check);
-                self.tools_generation = event.generation;
-                // A list that was asked for before the change may be the one from before it.
-                self.tools_stale = self.tools_asked < self.tools_changed;
-                self.tools.complete =
+                list.add_page_checked(result, check);
+                list.complete =
                     // One of another type can't be followed: what it leads to is missing.
                     raw::get(result, "nextCursor").is_none_or(|c| {
                         raw::is_null(c) || raw::as_str(c).is_some_and(|c| c.is_empty())
                     });
+                let known = self.tools_generation == event.generation && self.tools.complete;
+                if known && !list.complete {
+                    self.staged = Some((list, asked));
+                    return;
+                }
+                self.tools = list;
+                self.tools_asked = asked;
+                self.tools_generation = event.generation;
+                // A list that was asked for before the change may be the one from before it.
+                self.tools_stale = self.tools_asked < self.tools_changed;
             }
             Asked::Task { .. } | Asked::Other => {}
         }
     }
 
+    /// A message that is none. A plain body is the answer of its exchange, whatever its id; on a stream other
+    /// messages come as well, and the answer may still follow.
     fn malformed(&mut self, event: &Event, id: Option<Id>, exchange: Option<u64>, why: &str) {
-        let by_exchange = exchange.and_then(|x| self.exchanges.get(&x)).and_then(|x| x.call);
+        let x = exchange.and_then(|x| self.exchanges.get(&x));
+        let by_exchange = x.filter(|x| !x.stream).and_then(|x| x.call);
+        let around = x.and_then(|x| x.call);
         let call =
             by_exchange.or_else(|| self.by_id.get(&(event.generation, id.clone()?)).copied());
-        match (call, id) {
-            (Some(call), _) => settle::malformed(self, event.at, call, why),
-            (None, Some(id)) => {
-                self.note(event.at, format!("a malformed message (id {id}): {why}"))
-            }
-            (None, None) => self.note(event.at, format!("a malformed message: {why}")),
+        if let Some(call) = call {
+            return settle::malformed(self, event.at, call, why);
         }
+        let text = match id {
+            Some(id) => format!("a malformed message (id {}): {why}", shown(&id)),
+            None => format!("a malformed message: {why}"),
+        };
+        if let Some(c) = around.and_then(|c| self.calls.get_mut(&c)) {
+            c.live.remark = Some(text.clone());
+        }
+        self.note(event.at, text);
     }
 
-    /// An answer that matches no id. It settles nothing but an error on its own HTTP exchange; with one call
-    /// pending it is tied to that call in words.
+    /// An answer that matches no id. It settles nothing but an error that is the whole body of its HTTP exchange, or
+    /// is near on its stream; otherwise it is tied in words to the call it came beside, or to the only one pending.
     fn stray(
         &mut self,
         event: &Event,
@@ -177,9 +220,12 @@ impl Session {
         answer: &Answer<'_>,
     ) {
         self.strays += 1;
-        let own = exchange.and_then(|x| self.exchanges.get(&x)).and_then(|x| x.call);
-        if let (Some(call), Answer::Error { .. }) = (own, answer) {
-            // On its own HTTP exchange an error can belong to nobody else.
+        let x = exchange.and_then(|x| self.exchanges.get(&x));
+        let own = x.and_then(|x| x.call);
+        let is_near = |a: Option<&Id>, b: Option<&Id>| a.zip(b).is_some_and(|(a, b)| a.is_near(b));
+        let alone = x.is_some_and(|x| !x.stream || is_near(id.as_ref(), x.rpc_id.as_ref()));
+        if let (Some(call), true, Answer::Error { .. }) = (own, alone, answer) {
+            // It can belong to nobody else.
             return settle::answered(self, event.at, call, answer, frame);
         }
         let said = match answer {
@@ -189,10 +235,13 @@ impl Session {
         let near = id.as_ref().and_then(|id| self.near(event.generation, id));
         let (text, call) = match (&id, near) {
             (Some(id), Some((asked, call))) => {
+                let id = shown(id);
                 let text = format!(
                     "an answer came with the id {id}, where {asked} was asked: another id by JSON-RPC, so it answers nothing{said}"
                 );
-                if call.is_none() {
+                // A probe is not worth giving a server up for: `initialize` may be answered as it should.
+                let probe = self.waiting.get(&(event.generation, asked.clone()));
+                if call.is_none() && !matches!(probe, Some(Asked::Discover)) {
                     let words = format!(
                         "the server answers with ids of another type ({id} for {asked}), so no answer can be matched"
                     );
@@ -201,9 +250,13 @@ impl Session {
                 (text, call)
             }
             (Some(id), None) => {
-                (format!("an answer with the id {id}, which nothing asked for{said}"), None)
+                let text =
+                    format!("an answer with the id {}, which nothing asked for{said}", shown(id));
+                (text, own)
             }
-            (None, _) => (format!("an answer without an id{said}"), self.only_pending(event)),
+            (None, _) => {
+                (format!("an answer without an id{said}"), own.or_else(|| self.only_pending(event)))
+            }
         };
         if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
             c.live.remark = Some(text.clone());
@@ -227,6 +280,11 @@ impl Session {
         let only = pending.next()?.id;
         pending.next().is_none().then_some(only)
     }
+}
+
+/// An id for a sentence: others may send one of any length.
+fn shown(id: &Id) -> String {
+    refusal::short(&id.to_json(), 64)
 }
 
 fn server_info(text: &str) -> ServerInfo {

@@ -98,6 +98,8 @@ pub struct Call {
     pub request_id: Option<String>,
     /// Its tool said then, on the connection it was sent on, that it only reads.
     pub reads_only: bool,
+    /// It was sent under a revision before 2026-07-28, which knows neither rounds nor `resultType`.
+    pub legacy: bool,
     /// When it was sent (or was to be).
     pub sent_at: Time,
     /// How many times this very `tools/call` left: 0 or 1, and once more for each same-origin redirect;
@@ -189,20 +191,27 @@ pub fn is_wordless(result: &str) -> bool {
 }
 
 /// What an `ok` result says of the request. A status word decides; an answer that only says when to come
-/// back is not success (field log, rows 29 and 98).
-pub fn answer_status(result: &str) -> AnswerStatus {
-    status_in(result, &Object::read(result))
+/// back is not success (field log, rows 29 and 98), and one that is no CallToolResult says nothing. `legacy`: it
+/// answers a call of a revision before 2026-07-28, where `resultType` is a member like any other.
+pub fn answer_status(result: &str, legacy: bool) -> AnswerStatus {
+    status_in(result, &Object::read(result), legacy)
 }
 
 /// The same of a result whose members are read already.
-pub(super) fn status_in(text: &str, result: &Object<'_>) -> AnswerStatus {
-    if Task::of_result(text, result, Time(0)).is_some() {
+pub(super) fn status_in(text: &str, result: &Object<'_>, legacy: bool) -> AnswerStatus {
+    if Task::of_result(text, result, Time(0), legacy).is_some() {
         return AnswerStatus::InProgress;
     }
     match result.get_str("resultType").as_deref() {
+        _ if legacy => {}
         None | Some("complete") => {}
         Some("input_required" | "task") => return AnswerStatus::InProgress,
         Some(_) => return AnswerStatus::Unknown,
+    }
+    let has_content = result.get("content").is_some_and(|c| c.trim_start().starts_with('['));
+    let structured = result.get("structuredContent").is_some_and(|s| !raw::is_null(s));
+    if !has_content && !structured {
+        return AnswerStatus::Unknown;
     }
     let Some(object) = object_in(result) else { return AnswerStatus::Done };
     let status = raw::get_str(&object, "status");
@@ -257,6 +266,11 @@ mod tests {
                 AnswerStatus::InProgress,
             ),
             (r#"{"resultType":"surprise"}"#.into(), AnswerStatus::Unknown),
+            ("{}".into(), AnswerStatus::Unknown),
+            (r#"{"toolResult":"done"}"#.into(), AnswerStatus::Unknown),
+            (r#"{"content":"done"}"#.into(), AnswerStatus::Unknown),
+            (r#"{"structuredContent":{"ticket_id":"T-1"}}"#.into(), AnswerStatus::Done),
+            (r#"{"resultType":"complete","content":[]}"#.into(), AnswerStatus::Done),
             (r#"{"task":{"taskId":"t-1","status":"working"}}"#.into(), AnswerStatus::InProgress),
             (text(r#"{"status":"unknown"}"#), AnswerStatus::Unknown),
             (text(r#"{"status":"In-Progress"}"#), AnswerStatus::InProgress),
@@ -268,7 +282,12 @@ mod tests {
             (text(r#"{"status":"open"}"#), AnswerStatus::Done),
         ];
         for (result, want) in cases {
-            assert_eq!(answer_status(&result), want, "{result}");
+            assert_eq!(answer_status(&result, false), want, "{result}");
+        }
+        // Before 2026-07-28 nobody has given the member a meaning.
+        for word in ["input_required", "task", "surprise"] {
+            let r = format!(r#"{{"resultType":"{word}","taskId":"t","content":[]}}"#);
+            assert_eq!(answer_status(&r, true), AnswerStatus::Done, "{word}");
         }
     }
 }

@@ -5,7 +5,9 @@ use super::call::{CallId, Outcome};
 use super::event::Event;
 use super::exchange::Exchange;
 use super::fold::Session;
-use super::refusal::{self, first_line, is_session_lost, refusal_words, refuses};
+use super::refusal::{
+    self, first_line, is_session_lost, proves_session_lost, refusal_words, refuses,
+};
 use super::settle::{answered, end, left_open};
 use super::waiting::UNREAD;
 use crate::time::Time;
@@ -73,6 +75,9 @@ pub(super) fn generation_over(s: &mut Session, event: &Event, why: &str) {
     }
 }
 
+/// Of a call that met words about a session which don't prove that it was not run.
+const PERHAPS_LOST: &str = "the session may be lost, and whether this call was run is not known";
+
 /// A JSON-RPC body under a status that is not 2xx; `id` as it came.
 pub(super) fn refusing_body(
     s: &mut Session,
@@ -93,13 +98,16 @@ pub(super) fn refusing_body(
     if matches!(answer, Answer::Result(_)) {
         let why = format!("HTTP {status} with a result in it: the two contradict each other");
         end(s, at, call, Outcome::Unknown, why);
-    } else if !own && is_session_lost(status, code, message, x.with_session, own) {
+    } else if proves_session_lost(status, code, message, x.with_session, own) {
         end(s, at, call, Outcome::Refused, format!("session lost: HTTP {status}, {said}"));
     } else if !own && x.modern && refusal::wants_initialize(status, code, message) {
         let why = format!("HTTP {status}, the server does not speak 2026-07-28 any more: {said}");
         end(s, at, call, Outcome::Refused, why);
     } else if refuses(status) {
         end(s, at, call, Outcome::Refused, format!("{}: {said}", refusal_words(status, x)));
+    } else if !own && is_session_lost(status, code, message, x.with_session, own) {
+        let why = format!("{PERHAPS_LOST}: HTTP {status}, {said}");
+        end(s, at, call, Outcome::Unknown, why);
     } else if matches!(status, 502..=504) || (status >= 500 && !own) {
         // What a gateway says of its server, or a transport of its own failure, is not the tool's answer.
         let why = format!("HTTP {status} without the tool's own answer, which said: {said}");
@@ -116,12 +124,12 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     let status = x.status.unwrap_or(0);
     let text = String::from_utf8_lossy(body);
     let shown = refusal::page_title(&text).unwrap_or_else(|| first_line(&text));
-    // A plain 500 with such words may be the work's own trouble: no proof that it did not run.
-    let lost = status != 500 && is_session_lost(status, None, &text, x.with_session, false);
-    let (outcome, why) = if lost {
+    let (outcome, why) = if proves_session_lost(status, None, &text, x.with_session, false) {
         (Outcome::Refused, format!("session lost: HTTP {status}, {shown}"))
     } else if refuses(status) {
         (Outcome::Refused, format!("{}: {shown}", refusal_words(status, &x)))
+    } else if is_session_lost(status, None, &text, x.with_session, false) {
+        (Outcome::Unknown, format!("{PERHAPS_LOST}: HTTP {status}, {shown}"))
     } else if refusal::is_html(&text) {
         let why = format!("HTTP {status}, not MCP: an HTML page from a proxy or login ({shown})");
         (Outcome::Unknown, why)

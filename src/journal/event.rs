@@ -153,6 +153,8 @@ pub enum Note {
     /// The server does not read its stdin: the frame sent as event `from`, and what came after it, waits in a full
     /// pipe. `full: false`: that frame has gone through after all.
     Stdin { from: u64, full: bool },
+    /// What is known of a call that bears on its outcome, should that stay unknown.
+    Remark { call: u64, text: String },
     /// Anything worth a line.
     Text(String),
 }

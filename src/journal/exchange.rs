@@ -16,6 +16,8 @@ pub(super) struct Exchange {
     pub www_authenticate: Option<String>,
     pub location: Option<String>,
     pub with_session: bool,
+    /// It is answered with a stream of events, on which other messages may come as well.
+    pub stream: bool,
     /// The request was one of 2026-07-28.
     pub modern: bool,
     /// It was redirected at least once.
@@ -23,6 +25,13 @@ pub(super) struct Exchange {
 }
 
 impl Session {
+    /// Whether a call still waits for what may come on this exchange.
+    pub fn is_owed(&self, exchange: u64) -> bool {
+        let call = self.exchanges.get(&exchange).and_then(|x| x.call);
+        call.and_then(|c| self.calls.get(&c))
+            .is_some_and(|c| c.is_pending() && c.live.task.is_none())
+    }
+
     pub(super) fn http(&mut self, event: &Event, exchange: u64, what: &Http) {
         let at = event.at;
         let call = self.exchanges.get(&exchange).and_then(|x| x.call);
@@ -34,6 +43,7 @@ impl Session {
             }
             Http::Status { status, content_type, session, www_authenticate, location } => {
                 let x = self.exchanges.entry(exchange).or_default();
+                x.stream |= content_type.as_deref().is_some_and(is_event_stream);
                 // A GET that resumes the stream of a POST is read for its bytes only.
                 x.status.get_or_insert(*status);
                 x.www_authenticate = www_authenticate.clone();

@@ -10,7 +10,7 @@ pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
 use super::strange::Block;
 use super::text::Text;
 use super::tools::ToolList;
-use super::{ends, settle, strange};
+use super::{ends, refusal, settle, strange};
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::id::Id;
@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// How many lines worth telling are kept.
 const NOTES: usize = 200;
+/// Characters kept of each.
+const NOTE_CHARS: usize = 2_000;
 
 /// What a server does that is not MCP and keeps its answers from being understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub struct Session {
     /// The last event that said so, and the one that asked for the first page of `tools`.
     pub(super) tools_changed: u64,
     pub(super) tools_asked: u64,
+    /// A list that is being read again, as far as it has come, and the event that asked for it.
+    pub(super) staged: Option<(ToolList, u64)>,
     /// The server's name and version.
     pub server: Option<ServerInfo>,
     /// The raw capabilities that it declared, as sent.
@@ -85,6 +89,8 @@ pub struct Session {
     /// The newest sequence number folded in.
     pub seq: u64,
     last_note: (String, u64),
+    /// Bytes of the results that calls keep.
+    pub(super) results_bytes: usize,
     pub(super) block: Option<Block>,
     pub(super) exchanges: HashMap<u64, Exchange>,
     pub(super) waiting: HashMap<(u32, Id), Asked>,
@@ -229,6 +235,11 @@ impl Session {
                 }
             }
             Note::LeftOpen { call, why } => settle::left_open(self, at, *call, why),
+            Note::Remark { call, text } => {
+                if let Some(c) = self.calls.get_mut(call) {
+                    c.live.remark = Some(text.clone());
+                }
+            }
             Note::Text(text) => self.note(at, text.clone()),
         }
     }
@@ -238,13 +249,28 @@ impl Session {
         if let Some(g) = self.generation_mut(generation) {
             g.unread_from = full.then_some(from);
         }
+        let newest: HashMap<CallId, u64> =
+            self.rounds.iter().fold(HashMap::new(), |mut all, (seq, call)| {
+                let newest = all.entry(*call).or_default();
+                *newest = (*seq).max(*newest);
+                all
+            });
         for c in self.calls.values_mut().filter(|c| c.generation == generation && c.is_pending()) {
-            c.live.unread = full && c.id >= from;
+            let seq = newest.get(&c.id).copied().unwrap_or(c.id);
+            c.live.unread = full && seq >= from;
+            c.live.queued = full && seq > from;
         }
     }
 
-    /// Tells a line; one that was told just before is counted instead.
+    /// The event that sent the newest round of a call.
+    pub fn newest_frame(&self, call: CallId) -> u64 {
+        let rounds = self.rounds.iter().filter(|(_, of)| **of == call);
+        rounds.map(|(seq, _)| *seq).max().unwrap_or(call)
+    }
+
+    /// Tells a line; one that was told just before is counted instead. What others wrote may be in it: it is bounded.
     pub(super) fn note(&mut self, at: Time, text: String) {
+        let text = refusal::short(&text, NOTE_CHARS);
         if self.last_note.0 == text
             && let Some(last) = self.notes.back_mut()
         {
@@ -287,6 +313,7 @@ impl Session {
         self.tools = ToolList::default();
         self.tools_generation = 0;
         self.tools_stale = false;
+        self.staged = None;
         self.capabilities = None;
         self.block = None;
         // What an earlier life still says of its tools or its name is of no use now.

@@ -37,7 +37,10 @@ impl Tail {
     pub(super) fn push(&mut self, at: Time, raw: &Bytes) {
         // A piece of a huge line is copied: a slice would keep the whole of it alive.
         let line = match raw.len() {
-            n if n > LINE_BYTES => Bytes::copy_from_slice(&raw[..LINE_BYTES]),
+            n if n > LINE_BYTES => {
+                let mark = format!(" … ({} bytes more)", n - LINE_BYTES);
+                [&raw[..LINE_BYTES], mark.as_bytes()].concat().into()
+            }
             _ => raw.clone(),
         };
         self.bytes += line.len();

@@ -2,9 +2,13 @@
 //!
 //! Facts only, folded from the journal; the words for them are in `waiting`.
 
+use super::refusal::short;
 use super::text::Text;
 use crate::json::raw::{self, Object};
 use crate::time::Time;
+
+/// Characters kept of what a server says of its progress.
+const MESSAGE_CHARS: usize = 2_000;
 
 /// The facts of a call that is (or was) waiting.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +19,8 @@ pub struct Live {
     pub limit_extends: bool,
     /// Stdio: it waits in a full pipe, since the server does not read its stdin.
     pub unread: bool,
+    /// The same, and not a byte of it is in the pipe: it stands behind another frame here.
+    pub queued: bool,
     /// HTTP: when the headers of the answer came.
     pub headers_at: Option<Time>,
     /// HTTP: the answer is a stream of events.
@@ -66,7 +72,8 @@ impl Progress {
         let number = |key: &str| raw::get(params, key)?.trim().parse::<f64>().ok();
         let done = number("progress").filter(|d| d.is_finite())?;
         let total = number("total").filter(|t| t.is_finite() && *t > 0.0);
-        Some(Progress { at, done, total, message: raw::get_str(params, "message"), count: 1 })
+        let message = raw::get_str(params, "message").map(|m| short(&m, MESSAGE_CHARS));
+        Some(Progress { at, done, total, message, count: 1 })
     }
 
     /// 0 to 100, when the server said of how much.
@@ -98,20 +105,28 @@ impl Task {
         Some(Task {
             id: raw::get_str(object, "taskId")?,
             status: raw::get_str(object, "status").unwrap_or_else(|| "working".into()),
-            message: raw::get_str(object, "statusMessage").filter(|m| !m.is_empty()),
+            message: raw::get_str(object, "statusMessage")
+                .filter(|m| !m.is_empty())
+                .map(|m| short(&m, MESSAGE_CHARS)),
             poll_ms: poll.filter(|p| p.is_finite() && *p >= 0.0).map(|p| p as u64),
             at,
         })
     }
 
-    /// From the answer to a `tools/call`: `{task: {…}}` (2025-11-25) or `{resultType: "task", taskId, …}`.
-    pub fn of_answer(result: &str, at: Time) -> Option<Task> {
-        Task::of_result(result, &Object::read(result), at)
+    /// From the answer to a `tools/call`: `{task: {…}}` (2025-11-25) or, unless that is all there is (`legacy`),
+    /// `{resultType: "task", taskId, …}`.
+    pub fn of_answer(result: &str, at: Time, legacy: bool) -> Option<Task> {
+        Task::of_result(result, &Object::read(result), at, legacy)
     }
 
     /// The same of a result whose members are read already.
-    pub(super) fn of_result(text: &str, result: &Object<'_>, at: Time) -> Option<Task> {
-        if result.get_str("resultType").as_deref() == Some("task") {
+    pub(super) fn of_result(
+        text: &str,
+        result: &Object<'_>,
+        at: Time,
+        legacy: bool,
+    ) -> Option<Task> {
+        if !legacy && result.get_str("resultType").as_deref() == Some("task") {
             return Task::parse(text, at).or_else(|| Task::parse(result.get("task")?, at));
         }
         // A plain result may well have a member named task: only without content is it a CreateTaskResult.
@@ -136,11 +151,17 @@ mod tests {
         let modern =
             r#"{"resultType":"task","taskId":"t-1","status":"working","pollIntervalMs":500}"#;
         for text in [legacy, modern] {
-            let t = Task::of_answer(text, Time(0)).unwrap();
+            let t = Task::of_answer(text, Time(0), false).unwrap();
             assert_eq!((t.id.as_str(), t.poll_ms, t.is_over()), ("t-1", Some(500), false));
         }
-        assert_eq!(Task::of_answer(r#"{"content":[],"task":{"taskId":"x"}}"#, Time(0)), None);
-        assert_eq!(Task::of_answer(r#"{"content":[]}"#, Time(0)), None);
+        assert!(Task::of_answer(legacy, Time(0), true).is_some());
+        for (none, legacy) in [
+            (modern, true),
+            (r#"{"content":[],"task":{"taskId":"x"}}"#, false),
+            (r#"{"content":[]}"#, false),
+        ] {
+            assert_eq!(Task::of_answer(none, Time(0), legacy), None, "{none}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! rings of bounded bytes with counted gaps, frames apart from stderr and noise; what the fold needs of the
 //! rest it keeps itself.
 
-use super::event::{Event, Http, Kind};
+use super::event::{Event, Http, Kind, Note};
 use super::fold::Session;
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -151,6 +151,8 @@ fn size(kind: &Kind) -> usize {
         | Kind::Noise { raw, .. }
         | Kind::Stderr { raw }
         | Kind::Http { what: Http::Body { raw, .. } | Http::Partial { raw }, .. } => raw.len(),
+        Kind::Note(Note::Text(text) | Note::Remark { text, .. }) => text.len(),
+        Kind::State { why, .. } | Kind::NotWritten { why, .. } => why.len(),
         _ => 0,
     };
     text + 128

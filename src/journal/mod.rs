@@ -15,6 +15,8 @@ pub mod fold;
 #[cfg(test)]
 mod fold_tests;
 pub mod generation;
+#[cfg(test)]
+mod hostile_tests;
 pub mod launcher;
 pub mod live;
 pub mod log;

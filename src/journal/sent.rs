@@ -1,6 +1,7 @@
 //! The part of the fold that reads what goes out: which request begins a call, a later round of one, or waits for an
 //! answer of another kind.
 
+use super::answers::MODERN;
 use super::call::Call;
 use super::event::{Event, Purpose};
 use super::fold::{Asked, Session};
@@ -30,6 +31,8 @@ impl Session {
         let asked = match (method.as_str(), of) {
             ("tools/call", Some(of)) => {
                 self.rounds.insert(event.seq, of);
+                let full =
+                    self.generation_n(event.generation).is_some_and(|g| g.unread_from.is_some());
                 if let Some(c) = self.calls.get_mut(&of) {
                     c.rounds += 1;
                     c.rpc_id = id.clone();
@@ -39,6 +42,8 @@ impl Session {
                     c.live = Live {
                         limit_s: c.live.limit_s,
                         limit_extends: c.live.limit_extends,
+                        unread: full,
+                        queued: full,
                         ..Live::default()
                     };
                 }
@@ -47,11 +52,15 @@ impl Session {
             }
             ("tools/call", None) => {
                 let mut new = new_call(event, &id, params, exchange);
+                // A modern request says so itself; where nobody has said anything, both forms are understood.
+                new.legacy =
+                    !is_modern(params) && self.protocol.as_deref().is_some_and(|p| p != MODERN);
                 let listed = self.tools_generation == event.generation
                     && self.tools.complete
                     && !self.tools_stale;
                 let g = self.generation_n(event.generation);
                 new.live.unread = g.is_some_and(|g| g.unread_from.is_some());
+                new.live.queued = new.live.unread;
                 new.reads_only = listed && self.tools.find(&new.tool).is_some_and(Tool::only_reads);
                 self.calls.insert(event.seq, new);
                 call = Some(event.seq);
@@ -84,10 +93,15 @@ impl Session {
             entry.call = call;
             entry.rpc_id = Some(id);
             entry.with_session = with_session;
-            entry.modern = raw::get(params.unwrap_or(""), "_meta")
-                .is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion"));
+            entry.modern = is_modern(params);
         }
     }
+}
+
+/// A request of 2026-07-28 names its revision.
+fn is_modern(params: Option<&str>) -> bool {
+    raw::get(params.unwrap_or(""), "_meta")
+        .is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion"))
 }
 
 fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>) -> Call {
@@ -105,6 +119,7 @@ fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>)
         sent_at: event.at,
         sent: 1,
         rounds: 1,
+        legacy: false,
         exchange,
         accepted: false,
         settled: None,

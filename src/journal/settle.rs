@@ -25,6 +25,7 @@ pub(super) fn answered(
     frame: &Bytes,
 ) {
     let Some(c) = s.calls.get_mut(&call) else { return };
+    let legacy = c.legacy;
     let late = match &c.settled {
         None => false,
         Some(old) if old.outcome == Outcome::Unknown || is_open(c) => true,
@@ -41,14 +42,14 @@ pub(super) fn answered(
         Answer::Result(r) => Object::read(r),
         Answer::Error { .. } => Object::default(),
     };
-    let mut settled = read(at, answer, &members, frame);
-    if let Answer::Result(r) = answer {
-        if let Some(task) = Task::of_result(r, &members, at) {
+    let mut settled = read(at, answer, &members, frame, legacy);
+    if let (Answer::Result(r), Outcome::Ok) = (answer, settled.outcome) {
+        if let Some(task) = Task::of_result(r, &members, at, legacy) {
             c.live.task = Some(task);
             if !late {
                 return; // Its end settles the call.
             }
-        } else if members.get_str("resultType").as_deref() == Some("input_required") {
+        } else if !legacy && members.get_str("resultType").as_deref() == Some("input_required") {
             c.live.wants = Some(Text::part(frame, r));
             if !late {
                 return; // The next round does, or whoever leaves it open.
@@ -63,42 +64,53 @@ pub(super) fn answered(
         settled.why.push_str(" (late: it already counted as ");
         settled.why.push_str(if is_open(c) { "not finished)" } else { "unknown)" });
     }
+    let size = settled.result.as_ref().map_or(0, |r| r.len());
     c.settled = Some(settled);
-    if frame.len() > BIG {
+    s.results_bytes += size;
+    if s.results_bytes > RESULTS {
         let_old_results_go(s, at, RESULTS);
     }
 }
 
-/// A result from this size on counts for [`RESULTS`].
-const BIG: usize = 256 << 10;
-/// How many bytes of big results are kept in all.
+/// How many bytes of results are kept in all.
 const RESULTS: usize = 192 << 20;
+/// A result smaller than this is never let go: it costs little more than what is kept of its call anyway.
+const SMALL: usize = 4 << 10;
 
-/// The newest big results are kept; of older ones only what they said.
+/// The newest results are kept, up to `limit` bytes; of older ones only what they said. Down to half of it, so that
+/// this is not done for every answer.
 pub(super) fn let_old_results_go(s: &mut Session, at: Time, limit: usize) {
+    let size = |c: &Call| c.settled.as_ref().and_then(|s| s.result.as_ref()).map_or(0, |r| r.len());
     let mut kept = 0;
     let mut gone = 0;
     for c in s.calls.values_mut().rev() {
-        let Some(settled) = &mut c.settled else { continue };
-        let size = settled.result.as_ref().map_or(0, |r| r.len());
-        if size < BIG {
-            continue;
-        }
-        if kept + size > limit && kept > 0 {
-            settled.result = None;
-            c.live.result_let_go = Some(size as u64);
+        let n = size(c);
+        if n < SMALL {
+            kept += n;
+        } else if kept + n > limit / 2 && kept > 0 {
+            if let Some(settled) = &mut c.settled {
+                settled.result = None;
+            }
+            c.live.result_let_go = Some(n as u64);
             gone += 1;
         } else {
-            kept += size;
+            kept += n;
         }
     }
+    s.results_bytes = kept;
     if gone > 0 {
-        s.note(at, format!("{gone} old big results were let go to bound memory"));
+        s.note(at, format!("{gone} old results were let go to bound memory"));
     }
 }
 
 /// What an answer says, taken by itself; `members` are those of its result.
-fn read(at: Time, answer: &Answer<'_>, members: &Object<'_>, frame: &Bytes) -> Settled {
+fn read(
+    at: Time,
+    answer: &Answer<'_>,
+    members: &Object<'_>,
+    frame: &Bytes,
+    legacy: bool,
+) -> Settled {
     let base = Settled {
         at,
         outcome: Outcome::Ok,
@@ -109,8 +121,8 @@ fn read(at: Time, answer: &Answer<'_>, members: &Object<'_>, frame: &Bytes) -> S
         error: None,
     };
     match answer {
-        Answer::Result(r) if odd_is_error(members) => {
-            let why = "answered, but its isError is no boolean: not known whether the tool failed";
+        Answer::Result(r) if odd(r, members, legacy).is_some() => {
+            let why = odd(r, members, legacy).unwrap_or_default();
             let result = Some(Text::part(frame, r));
             Settled { outcome: Outcome::Unknown, why: why.into(), result, ..base }
         }
@@ -126,7 +138,7 @@ fn read(at: Time, answer: &Answer<'_>, members: &Object<'_>, frame: &Bytes) -> S
             Settled { outcome: Outcome::ToolError, why, result, ..base }
         }
         Answer::Result(r) => {
-            let status = status_in(r, members);
+            let status = status_in(r, members, legacy);
             let why = match status {
                 AnswerStatus::Done => "answered",
                 AnswerStatus::InProgress => "answered: not finished yet",
@@ -153,9 +165,19 @@ fn read(at: Time, answer: &Answer<'_>, members: &Object<'_>, frame: &Bytes) -> S
     }
 }
 
-/// There, and neither a boolean nor null.
-fn odd_is_error(result: &Object<'_>) -> bool {
-    result.get("isError").is_some_and(|v| raw::as_bool(v).is_none() && !raw::is_null(v))
+/// Why a result can't be understood as that of a tool at all: it is no object, or a member that decides what it
+/// means is of another type.
+fn odd(text: &str, result: &Object<'_>, legacy: bool) -> Option<&'static str> {
+    let there = |key: &str| result.get(key).filter(|v| !raw::is_null(v));
+    if !raw::is_object(text) {
+        Some("the answer is malformed: its result is no object")
+    } else if there("isError").is_some_and(|v| raw::as_bool(v).is_none()) {
+        Some("answered, but its isError is no boolean: not known whether the tool failed")
+    } else if !legacy && there("resultType").is_some_and(|v| raw::as_str(v).is_none()) {
+        Some("the answer is malformed: its resultType is no string")
+    } else {
+        None
+    }
 }
 
 /// Settled as not finished, with an end that may still come.
@@ -168,9 +190,12 @@ fn is_open(c: &Call) -> bool {
 pub(super) fn end(s: &mut Session, at: Time, call: CallId, outcome: Outcome, mut why: String) {
     let Some(c) = s.calls.get_mut(&call).filter(|c| c.settled.is_none()) else { return };
     let mut outcome = outcome;
-    if outcome == Outcome::NotSent && c.rounds > 1 {
-        // Its first round was taken: that the next one never left is no proof for the whole.
-        why = format!("round {} was {why}", c.rounds);
+    if matches!(outcome, Outcome::NotSent | Outcome::Refused) && c.rounds > 1 {
+        // Its first round was taken: that the next one never left, or was refused, is no proof for the whole.
+        why = match outcome {
+            Outcome::Refused => format!("round {} was refused: {why}", c.rounds),
+            _ => format!("round {} was {why}", c.rounds),
+        };
         outcome = Outcome::Unknown;
     }
     if outcome == Outcome::NotSent {

@@ -91,11 +91,8 @@ fn misfit(s: &mut Session, event: &Event, words: String) {
 /// A line that was cut is no message any more, but its head may say whose answer it was.
 fn over_the_limit(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
     let whole = raw.len() as u64 + cut;
-    let why = format!("its line has {whole} bytes, over the limit of {} MiB", raw.len() >> 20);
-    s.note(
-        event.at,
-        format!("a line of {whole} bytes on stdout was cut: {cut} bytes were dropped"),
-    );
+    let why = format!("it has {whole} bytes, over the limit of {} MiB", raw.len() >> 20);
+    s.note(event.at, format!("a message of {whole} bytes was cut: {cut} bytes were dropped"));
     let call = head_id(raw).and_then(|id| s.by_id.get(&(event.generation, id)).copied());
     if let Some(call) = call {
         end_cut(s, event.at, call, &why);

@@ -31,7 +31,16 @@ pub(super) fn answered(
     frame: &Bytes,
 ) {
     match answer {
-        _ if ends => settle::answered(s, at, call, answer, frame),
+        Answer::Result(r) if ends => {
+            let related = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
+            let id = raw::get_path(r, &related).and_then(raw::as_str);
+            if id.is_none_or(|id| is_its(s, at, call, &id)) {
+                settle::answered(s, at, call, answer, frame);
+            }
+        }
+        Answer::Error { code, message, .. } if ends => {
+            no_result(s, at, call, *code, message, answer, frame);
+        }
         Answer::Result(r) => looked_at(s, at, call, r, frame),
         // The task is gone; any other error says nothing of it, and it is asked for again.
         Answer::Error { code: Some(code @ (-32602 | -32601)), message, .. } => {
@@ -49,10 +58,54 @@ pub(super) fn answered(
     }
 }
 
+/// `tasks/result` was answered with an error. Of a task that failed that is the call's own; of any other it only
+/// says that the result can't be had, whatever the work came to.
+fn no_result(
+    s: &mut Session,
+    at: Time,
+    call: CallId,
+    code: Option<i64>,
+    message: &str,
+    answer: &Answer<'_>,
+    frame: &Bytes,
+) {
+    let task = s.calls.get(&call).and_then(|c| c.live.task.as_ref());
+    let (id, status) = task.map(|t| (t.id.clone(), t.status.clone())).unwrap_or_default();
+    let about_the_task = matches!(code, Some(-32602 | -32601))
+        && (message.to_ascii_lowercase().contains("task") || message.contains(&id));
+    if status == "failed" && !about_the_task {
+        return settle::answered(s, at, call, answer, frame);
+    }
+    let number = code.map_or("without a code".into(), |c| c.to_string());
+    let said = refusal::first_line(message);
+    let why = format!(
+        "the server said that its task {id} is {status}, and its result can't be had (error {number}: {said})"
+    );
+    settle::end(s, at, call, Outcome::Unknown, why);
+}
+
+/// Whether `id` names the task that the server made of the call; an answer about another one settles nothing.
+fn is_its(s: &mut Session, at: Time, call: CallId, id: &str) -> bool {
+    let Some(c) = s.calls.get_mut(&call) else { return false };
+    let Some(own) = c.live.task.as_ref().filter(|t| t.id != id) else { return true };
+    let text = format!(
+        "asked for its task {}, the server told of the task {}, which says nothing of this call",
+        refusal::short(&own.id, 64),
+        refusal::short(id, 64)
+    );
+    c.live.remark = Some(text.clone());
+    s.note(at, text);
+    false
+}
+
 fn looked_at(s: &mut Session, at: Time, call: CallId, result: &str, frame: &Bytes) {
     // SEP-2663 puts the task's members flat; a server that nests them is understood too.
     let parsed = Task::parse(result, at).or_else(|| Task::parse(raw::get(result, "task")?, at));
-    let (Some(task), Some(c)) = (parsed, s.calls.get_mut(&call)) else { return };
+    let Some(task) = parsed else { return };
+    if !is_its(s, at, call, &task.id) {
+        return;
+    }
+    let Some(c) = s.calls.get_mut(&call) else { return };
     let (id, status, over) = (task.id.clone(), task.status.clone(), task.is_over());
     let said = task.message.clone().map(|m| format!(": {}", refusal::first_line(&m)));
     let said = said.unwrap_or_default();

@@ -10,11 +10,12 @@ pub struct Text(Bytes);
 
 impl Text {
     /// `part` as a piece of `frame`: shared when it lies inside of it, copied when it doesn't (a frame that was
-    /// not UTF-8 was decoded into other bytes).
+    /// not UTF-8 was decoded into other bytes), and when it is so small a piece that it would keep much else alive.
     pub fn part(frame: &Bytes, part: &str) -> Text {
         let (base, at) = (frame.as_ptr() as usize, part.as_ptr() as usize);
+        let small = frame.len() > 4096 && part.len() < frame.len() / 2;
         match at.checked_sub(base) {
-            Some(from) if from + part.len() <= frame.len() => {
+            Some(from) if from + part.len() <= frame.len() && !small => {
                 Text(frame.slice(from..from + part.len()))
             }
             _ => Text(Bytes::copy_from_slice(part.as_bytes())),

@@ -56,6 +56,10 @@ pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
     } else {
         clauses.push(match stopped {
             true => "sent; the server has closed its stdout".into(),
+            false if live.queued => {
+                let since = since(call.sent_at);
+                format!("not sent yet: queued here for {since}, behind another message; {UNREAD}")
+            }
             false if live.unread => {
                 format!("sent {} ago; {UNREAD}", since(call.sent_at))
             }
@@ -179,6 +183,13 @@ mod tests {
         );
         t.at(3.0, Kind::Note(Note::Stdin { from: call, full: false }));
         assert!(words(&t.session, 41.0).starts_with("sent 41 s ago; nothing has come back"));
+        // What stands behind the frame that fills the pipe has not left at all.
+        let behind = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t"}}"#;
+        t.at(3.0, Kind::Note(Note::Stdin { from: call, full: true }));
+        let second = t.sent(3.0, behind, None, super::super::event::Purpose::Asked);
+        let now = Time(0).plus_seconds(10.0);
+        let w = waiting(&t.session.calls[&second], &t.session, now).to_string();
+        assert!(w.starts_with("not sent yet: queued here for 7.0 s, behind"), "{w}");
         t.at(40.0, Kind::State { state: LinkState::Connecting, why: "starting: npx x".into() });
         t.at(40.0, Kind::Stderr { raw: "fetching 3 MB".into() });
         let said = starting(&t.session, Time(0).plus_seconds(41.0)).unwrap();

@@ -45,6 +45,7 @@ pub(crate) fn call(request_id: &str, generation: u32, sent: f64) -> Call {
         sent_at: t(sent),
         sent: 1,
         rounds: 1,
+        legacy: false,
         exchange: None,
         accepted: false,
         settled: None,

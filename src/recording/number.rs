@@ -83,6 +83,7 @@ impl Numbers {
                 | Note::StoppedWaiting { call: n }
                 | Note::Limit { call: n, .. }
                 | Note::LeftOpen { call: n, .. }
+                | Note::Remark { call: n, .. }
                 | Note::Stdin { from: n, .. },
             ) => *n = n.saturating_add(base),
             _ => {}

@@ -26,7 +26,7 @@ use super::msg::{Effect, Msg};
 use super::run::{Port, drive};
 use super::theme::Themes;
 use super::wire::Reach;
-use crate::client::{Endpoint, Question};
+use crate::client::{Client, Endpoint, Question};
 use crate::config::{self, Config};
 use crate::error::{Exit, Result};
 use crate::inspect::Inspector;
@@ -100,7 +100,7 @@ pub async fn run(setup: Setup) -> Result<Exit> {
     let client = inspector.client.clone();
     let start = Start {
         ledger: inspector.ledger.is_some(),
-        endpoint: client.as_ref().map(|c| reach(c.endpoint())),
+        endpoint: client.as_ref().map(reach),
         demo,
         read_only: inspector.read_only,
         recording: inspector.recording.as_ref().map(|r| r.path().display().to_string()),
@@ -149,10 +149,10 @@ struct More {
 }
 
 /// How an endpoint is shown.
-fn reach(endpoint: &Endpoint) -> Reach {
-    match endpoint {
-        Endpoint::Stdio { .. } => Reach::Stdio(endpoint.name()),
-        Endpoint::Http { .. } => Reach::Http(endpoint.name()),
+fn reach(client: &Client) -> Reach {
+    match client.endpoint() {
+        Endpoint::Stdio { .. } => Reach::Stdio(client.name()),
+        Endpoint::Http { .. } => Reach::Http(client.name()),
     }
 }
 

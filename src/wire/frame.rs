@@ -69,7 +69,13 @@ impl<'a> Frame<'a> {
                 None => Frame::Notification { method, params },
             };
         }
-        match (find("result"), find("error")) {
+        // JSON-RPC 1 wrote both members, the unused one as null: such a null is not there.
+        let (result, error) = match (find("result"), find("error")) {
+            (Some(r), Some(e)) if raw::is_null(e) && !raw::is_null(r) => (Some(r), None),
+            (Some(r), e @ Some(_)) if raw::is_null(r) => (None, e),
+            both => both,
+        };
+        match (result, error) {
             (Some(_), Some(_)) => Frame::Malformed { id, why: "it has a result and an error" },
             (Some(r), None) if raw::is_null(r) => {
                 Frame::Malformed { id, why: "its result is null" }
@@ -85,6 +91,17 @@ impl<'a> Frame<'a> {
             (None, None) => Frame::NotRpc,
         }
     }
+}
+
+/// Whether a text that is an array may be a batch: 2025-03-26 alone has them, and a receiver must take them.
+pub fn may_batch(protocol: Option<&str>, text: &str) -> bool {
+    protocol == Some("2025-03-26")
+        && text.trim_start_matches('\u{feff}').trim_start().starts_with('[')
+}
+
+/// The messages of a batch; none for any other text. What they are is not looked at.
+pub fn batch(text: &str) -> Vec<&str> {
+    raw::items(text.trim_start_matches('\u{feff}').trim()).unwrap_or_default()
 }
 
 fn looks_rpc(text: &str) -> bool {
@@ -140,6 +157,15 @@ mod tests {
             (r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"m"}}"#, "Response"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "Malformed"),
             (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "Malformed"),
+            (
+                r#"{"id":1,"result":{},"error":null}"#,
+                "Response { id: Some(Number(\"1\")), answer: Result",
+            ),
+            (
+                r#"{"id":1,"result":null,"error":{}}"#,
+                "Response { id: Some(Number(\"1\")), answer: Error",
+            ),
+            (r#"{"id":1,"result":null,"error":null}"#, "Malformed"),
             (r#"{"jsonrpc":"2.0","id":1}"#, "Malformed"),
             (r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, "Malformed"),
             (r#"{"level":"info","msg":"structured log"}"#, "NotRpc"),

@@ -12,6 +12,8 @@ pub enum Sse {
         data: Vec<u8>,
         /// The last event id in force, if any was ever set.
         id: Option<String>,
+        /// Bytes of it that were dropped because it was over the limit.
+        cut: u64,
     },
     /// An event block with an id and no data: the server primes the stream for a resume.
     Primed {
@@ -36,6 +38,8 @@ pub struct Parser {
     id: Option<String>,
     id_in_block: bool,
     limit: usize,
+    /// Bytes dropped of the line that is being read, and of the event.
+    line_cut: u64,
     cut: u64,
 }
 
@@ -52,6 +56,7 @@ impl Parser {
             id: None,
             id_in_block: false,
             limit,
+            line_cut: 0,
             cut: 0,
         }
     }
@@ -77,12 +82,12 @@ impl Parser {
         let room = self.limit.saturating_sub(self.line.len() + self.data.len());
         let keep = bytes.len().min(room);
         self.line.extend_from_slice(&bytes[..keep]);
-        self.cut += (bytes.len() - keep) as u64;
+        self.line_cut += (bytes.len() - keep) as u64;
     }
 
-    /// Bytes that were dropped because an event was over the limit.
+    /// Bytes dropped so far of the event that is being read, because it is over the limit.
     pub fn cut(&self) -> u64 {
-        self.cut
+        self.cut + self.line_cut
     }
 
     /// The bytes of an unfinished event at the end of the stream. By the grammar it is discarded, so they are
@@ -95,15 +100,18 @@ impl Parser {
 
     fn end_line(&mut self, out: &mut impl FnMut(Sse)) {
         let mut line = std::mem::take(&mut self.line);
+        let line_cut = std::mem::take(&mut self.line_cut);
         if std::mem::take(&mut self.at_start) && line.starts_with(b"\xef\xbb\xbf") {
             line.drain(..3);
         }
-        if line.is_empty() {
+        if line.is_empty() && line_cut == 0 {
             return self.dispatch(out);
         }
-        if line[0] == b':' {
+        if line.first() == Some(&b':') {
             return out(Sse::Comment);
         }
+        // A line of which nothing could be kept belongs to an event that is full already.
+        self.cut += line_cut;
         let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
         let (field, rest) = line.split_at(colon);
         let value = rest.get(1..).unwrap_or(b"");
@@ -135,10 +143,11 @@ impl Parser {
         let data = std::mem::take(&mut self.data);
         let has_data = std::mem::take(&mut self.has_data);
         let primed = std::mem::take(&mut self.id_in_block);
+        let cut = std::mem::take(&mut self.cut);
         let id = self.id.clone().filter(|i| !i.is_empty());
-        if has_data && !data.is_empty() {
+        if (has_data && !data.is_empty()) || cut > 0 {
             let event = if event.is_empty() { "message".into() } else { event };
-            out(Sse::Event { event, data, id });
+            out(Sse::Event { event, data, id, cut });
         } else if primed && let Some(id) = id {
             out(Sse::Primed { id });
         }
@@ -159,7 +168,32 @@ mod tests {
     }
 
     fn event(event: &str, data: &str, id: Option<&str>) -> Sse {
-        Sse::Event { event: event.into(), data: data.into(), id: id.map(Into::into) }
+        Sse::Event { event: event.into(), data: data.into(), id: id.map(Into::into), cut: 0 }
+    }
+
+    #[test]
+    fn what_is_over_the_limit_is_counted_on_its_own_event_and_its_neighbours_are_whole() {
+        let text = b": 0123456789\ndata: a\n\ndata: 0123456789\ndata: xy\n\ndata: b\n\n";
+        for step in [1, 3, 7, text.len()] {
+            let (mut p, mut out) = (Parser::new(12), Vec::new());
+            for chunk in text.chunks(step) {
+                p.feed(chunk, |e| out.push(e));
+            }
+            let cuts: Vec<_> = out
+                .iter()
+                .filter_map(|e| match e {
+                    Sse::Event { data, cut, .. } => {
+                        Some((String::from_utf8_lossy(data).into_owned(), *cut > 0))
+                    }
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(
+                (cuts.len(), &cuts[0], &cuts[2]),
+                (3, &("a".into(), false), &("b".into(), false))
+            );
+            assert!(cuts[1].1 && cuts[1].0.starts_with("012345"), "{cuts:?}");
+        }
     }
 
     #[test]

@@ -377,3 +377,23 @@ fn a_question_of_the_server_is_answered_only_when_asked_for() {
         assert!(accepted.contains(r#""action":"accept","content":{"n":7}"#), "{said:?}");
     }
 }
+
+#[test]
+fn read_only_follows_the_configured_hints() {
+    let server = FakeStdio::new();
+    server.tools(&format!("[{}]", tool("t", r#""readOnlyHint":true"#))).answers("call", "done");
+    server.file("redial.toml", "[hints.t]\nread_only = false");
+    let args = server.command();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let run = |flags: &[&str]| {
+        let mut c = command(&both(&["batch", "--json"], &both(flags, &args)));
+        c.stdin(Stdio::piped()).current_dir(server.dir.path());
+        let mut child = c.spawn().unwrap();
+        feed(&mut child, "{\"tool\":\"t\",\"args\":{}}\n");
+        finish(child)
+    };
+    run(&["--read-only"]).expect(3, &["does not only read"]);
+    assert_eq!(server.calls(), 0);
+    run(&[]).expect(0, &["done"]);
+    assert_eq!(server.calls(), 1);
+}

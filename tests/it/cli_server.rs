@@ -78,6 +78,27 @@ fn its_timeout_is_the_calls_limit_and_the_flag_is_stronger() {
     };
     assert!(why(&[]).contains("within 1 s"));
     assert!(why(&["--timeout", "0.2"]).contains("within 0.2 s"));
+    // What is said of one server is stronger than what is configured for all.
+    std::fs::write(dir.path().join("redial.toml"), "[server]\ncall_seconds = 30.0\n").unwrap();
+    assert!(why(&[]).contains("within 1 s"));
+}
+
+#[test]
+fn secrets_of_urls_and_variables_are_not_said() {
+    let dir = project(
+        r#""web":{"type":"http","url":"http://u:${REDIAL_TEST_SECRET}@127.0.0.1:1/mcp?key=${REDIAL_TEST_SECRET}"},"sh":{"command":"sh","args":["-c","exit 3","--token=${REDIAL_TEST_SECRET}"]}"#,
+    );
+    for (args, word) in [
+        (&["--server", "web"][..], "127.0.0.1:1/mcp"),
+        (&["--server", "sh"], "exit code 3"),
+        (&["--http", "http://u:s3cret@127.0.0.1:1/mcp?key=s3cret"], "…@127.0.0.1:1/mcp?key=…"),
+    ] {
+        for base in [&["call", "t", "--json"][..], &["call", "t"], &["tools"], &["tools", "--json"]]
+        {
+            // That nothing secret is in what they say is looked at in `run`.
+            run(dir.path(), &[base, args].concat()).expect(5, &[word]);
+        }
+    }
 }
 
 #[test]

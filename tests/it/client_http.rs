@@ -125,6 +125,11 @@ async fn a_lost_session_is_refused_and_a_new_one_is_opened_without_sending_again
             "400 Bad Request",
             r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
         ),
+        // What a restarted server of one transport answers.
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#,
+        ),
         (
             "401 Unauthorized",
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Unauthorized: Session not found"}}"#,
@@ -273,7 +278,14 @@ async fn a_same_origin_redirect_of_the_post_is_followed_and_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_comes_back_is_found_again_and_nothing_is_repeated() {
-    let fake = FakeHttp::start(|_, stream, _| stream.shutdown(Shutdown::Both).unwrap());
+    // The call is cut, and so is the look whether the server is still there.
+    let fake = FakeHttp::any(|method, _, stream, _| {
+        let cut = matches!(method, "tools/call" | "ping");
+        if cut {
+            stream.shutdown(Shutdown::Both).unwrap();
+        }
+        cut
+    });
     let settings = Settings { reconnect: true, ..Settings::default() };
     let client = client(fake.url(), settings);
     client.ready().await.unwrap();

@@ -18,6 +18,7 @@ mod cli_trace;
 mod cli_words;
 mod client_era;
 mod client_flood;
+mod client_hostile;
 mod client_http;
 mod client_modern;
 mod client_odd;

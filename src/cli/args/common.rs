@@ -33,6 +33,9 @@ pub struct EndpointArgs {
     /// What --server found, once it was looked for.
     #[arg(skip)]
     pub(in crate::cli) named: std::sync::OnceLock<Named>,
+    /// The configured call limit, in seconds, once it is known.
+    #[arg(skip)]
+    pub(in crate::cli) configured: std::sync::OnceLock<f64>,
 }
 
 /// See [`crate::client::Era`].

@@ -346,7 +346,7 @@ fn report(
         let doc = Doc {
             schema: "redial/audit@1",
             trace: a.trace.display().to_string(),
-            endpoint: runs.endpoint.name(),
+            endpoint: runs.settings.name(&runs.endpoint),
             session_tools: tools,
             calls: played
                 .iter()
@@ -390,7 +390,7 @@ fn plain(
 ) {
     let mut p = Plain::stdout();
     p.field("trace", Role::Strong, &a.trace.display().to_string());
-    p.field("endpoint", Role::Text, &runs.endpoint.name());
+    p.field("endpoint", Role::Text, &runs.settings.name(&runs.endpoint));
     for n in notes {
         p.field("note", Role::Warn, n);
     }

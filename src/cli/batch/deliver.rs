@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Wish, short_limit, stopped};
-use crate::journal::{Call, Hint, LinkState, Outcome};
+use crate::journal::{Call, LinkState, Outcome};
 use crate::judge::Ask;
 use crate::judge::gate::tool_gate;
 use crate::model::arguments::{Candidate, Source};
@@ -109,12 +109,17 @@ impl Shared {
         let tools = self.client.tools().await?;
         let tool = known_tool(&tools, &wanted.tool)?;
         if !self.is_repeat(wanted.request_id.as_deref()).await? {
-            let gate = tool_gate(tool, tools.complete);
-            if self.inspector.read_only && gate.ask != Ask::None {
-                let why = format!("--read-only lets only read-only tools run: {}", gate.why);
+            // With what the configuration says of its hints, as everywhere.
+            let reads_only = self.inspector.reads_only(&wanted.tool);
+            if self.inspector.read_only && !reads_only {
+                let gate = tool_gate(tool, tools.complete);
+                let why = match gate.ask {
+                    Ask::None => "the configuration says that it does not only read".to_owned(),
+                    _ => gate.why,
+                };
+                let why = format!("--read-only lets only read-only tools run: {why}");
                 return Err(Error::new(Exit::Gate, format!("{why}; nothing was sent")));
             }
-            let reads_only = tool.is_some_and(|t| t.read_only == Hint::True);
             if wanted.request_id.is_some() && !reads_only {
                 self.warn(short_limit(wanted.timeout_s.unwrap_or(self.call_limit_s)));
             }

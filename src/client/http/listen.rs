@@ -3,8 +3,8 @@
 //! and it is not asked again. No reconnect storm (field log, row 81): streams that bring nothing are asked for
 //! ever more seldom.
 
-use super::stream::Resume;
-use super::{BODY_LIMIT, header, root_cause, status_event};
+use super::stream::{Resume, unfinished};
+use super::{BODY_LIMIT, header, root_cause, shown_url, status_event};
 use crate::client::conn::{Conn, Transport};
 use crate::client::driver::LinkEvent;
 use crate::client::stdio::breathe;
@@ -53,13 +53,14 @@ async fn once(
     let generation = conn.generation;
     let exchange = conn.next_exchange();
     let log = |what| conn.log(Kind::Http { exchange, what });
-    log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
+    log(event::Http::Request { method: "GET".into(), url: shown_url(target.url().as_str()) });
     let mut response = match target.get(conn, resume.last_id.as_deref()).send().await {
         Ok(r) => r,
         Err(e) => {
             let why = root_cause(&e);
-            log(event::Http::Failed { why: why.clone(), connected: !e.is_connect() });
-            conn.events.send(LinkEvent::Unreachable { generation, why }).ok();
+            let connected = !e.is_connect();
+            log(event::Http::Failed { why: why.clone(), connected });
+            conn.events.send(LinkEvent::Unreachable { generation, why, connected }).ok();
             return Heard::None;
         }
     };
@@ -78,14 +79,16 @@ async fn once(
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => {
-                parser.feed(&chunk, |e| resume.take(conn, e, None, 0));
+                parser.feed(&chunk, |e| resume.take(conn, e, None));
                 breathe().await;
             }
             Ok(None) => {
+                unfinished(conn, exchange, &mut parser);
                 log(event::Http::End);
                 return Heard::Ended;
             }
             Err(e) => {
+                unfinished(conn, exchange, &mut parser);
                 // Cut in the middle: the server may be gone; the next GET will tell.
                 log(event::Http::Failed { why: root_cause(&e), connected: true });
                 return Heard::Ended;
@@ -99,7 +102,7 @@ pub(in crate::client) async fn is_old_sse(conn: &Arc<Conn>) -> bool {
     let Transport::Http(target) = &conn.transport else { return false };
     let exchange = conn.next_exchange();
     let log = |what| conn.log(Kind::Http { exchange, what });
-    log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
+    log(event::Http::Request { method: "GET".into(), url: shown_url(target.url().as_str()) });
     let first = async {
         let mut response = target.get(conn, None).send().await.ok()?;
         log(status_event(&response, None));

@@ -10,6 +10,7 @@ mod stream;
 
 use super::conn::Conn;
 use super::modern::Header;
+use super::shown::shown_url;
 use crate::journal::{Kind, event, refusal};
 use crate::json::raw;
 use crate::wire::id::Id;
@@ -32,6 +33,8 @@ pub(super) struct Target {
     url: Url,
     headers: HeaderMap,
     session: Mutex<Option<String>>,
+    /// Where redirects within the origin led to.
+    moved: Mutex<Option<Url>>,
     running: Mutex<HashMap<u64, AbortHandle>>,
 }
 
@@ -41,7 +44,7 @@ pub(super) struct Post {
     pub id: Option<Id>,
     pub raw: Bytes,
     pub headers: Vec<Header>,
-    /// Dropped when the server has taken the message, or can't.
+    /// Told when the server has taken the message or refused it; dropped when it can't be known that it had it.
     pub done: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
@@ -49,9 +52,9 @@ impl Target {
     /// # Errors
     /// In words, when the URL, a header or the TLS setup can't be used.
     pub fn new(url: &str, headers: &[(String, String)]) -> Result<Target, String> {
-        let url = Url::parse(url).map_err(|e| format!("{url:?} is not a URL: {e}"))?;
+        let url = Url::parse(url).map_err(|e| format!("{:?} is not a URL: {e}", shown_url(url)))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("{url} is neither http:// nor https://"));
+            return Err(format!("{} is neither http:// nor https://", shown_url(url.as_str())));
         }
         let mut map = HeaderMap::new();
         for (k, v) in headers {
@@ -76,6 +79,7 @@ impl Target {
             url,
             headers: map,
             session: Mutex::default(),
+            moved: Mutex::default(),
             running: Mutex::default(),
         })
     }
@@ -126,15 +130,34 @@ impl Target {
         }
     }
 
+    /// Where this generation's requests go: the URL that was given, or where the server sent a POST from there.
+    fn url(&self) -> Url {
+        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        moved.unwrap_or_else(|| self.url.clone())
+    }
+
+    fn set_moved(&self, to: Url) {
+        *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = Some(to);
+    }
+
+    /// A request with the configured headers; what the protocol sets takes the place of one of the same name.
     fn request(&self, method: Method, url: &Url, headers: &[Header]) -> reqwest::RequestBuilder {
-        let mut b = self.client.request(method, url.clone()).headers(self.headers.clone());
-        if let Some(s) = self.session() {
-            b = b.header("mcp-session-id", s);
+        let mut all = self.headers.clone();
+        let session = self.session().map(|s| ("mcp-session-id".to_owned(), s));
+        let mut ours: Vec<(HeaderName, HeaderValue)> = Vec::new();
+        for (k, v) in session.iter().chain(headers) {
+            let (name, value) = (HeaderName::try_from(k), HeaderValue::try_from(v));
+            let (Ok(name), Ok(value)) = (name, value) else {
+                // The builder's own error: such a request can't be made, and is not sent.
+                return self.client.request(method, url.clone()).header(k, v);
+            };
+            all.remove(&name);
+            ours.push((name, value));
         }
-        for (k, v) in headers {
-            b = b.header(k, v);
+        for (name, value) in ours {
+            all.append(name, value);
         }
-        b
+        self.client.request(method, url.clone()).headers(all)
     }
 
     /// A GET that asks for a stream of events, resumed after `last_id`.
@@ -142,7 +165,7 @@ impl Target {
         let mut headers = vec![("accept".to_owned(), "text/event-stream".to_owned())];
         headers.extend(version(conn));
         headers.extend(last_id.map(|id| ("last-event-id".to_owned(), id.to_owned())));
-        self.request(Method::GET, &self.url, &headers)
+        self.request(Method::GET, &self.url(), &headers)
     }
 
     /// Ends a legacy session (DELETE; 405 and the like are fine: the server keeps it).
@@ -152,9 +175,10 @@ impl Target {
         }
         let exchange = conn.next_exchange();
         let log = |what| conn.log(Kind::Http { exchange, what });
-        log(event::Http::Request { method: "DELETE".into(), url: self.url.to_string() });
+        let url = self.url();
+        log(event::Http::Request { method: "DELETE".into(), url: shown_url(url.as_str()) });
         let headers: Vec<Header> = version(conn).into_iter().collect();
-        let send = self.request(Method::DELETE, &self.url, &headers).send();
+        let send = self.request(Method::DELETE, &url, &headers).send();
         match tokio::time::timeout(Duration::from_millis(500), send).await {
             Ok(Ok(r)) => {
                 log(status_event(&r, None));
@@ -187,7 +211,7 @@ fn status_event(r: &reqwest::Response, session: Option<String>) -> event::Http {
         content_type: header(r, "content-type"),
         session,
         www_authenticate: header(r, "www-authenticate"),
-        location: header(r, "location"),
+        location: header(r, "location").map(|l| shown_url(&l)),
     }
 }
 
@@ -234,6 +258,31 @@ pub(super) fn status_words(
     };
     let auth =
         www_authenticate.map(|w| format!(" ({})", refusal::auth_words(w))).unwrap_or_default();
-    let to = location.map(|l| format!(", it points to {l}: not followed")).unwrap_or_default();
+    let to = location.map(shown_url);
+    let to = to.map(|l| format!(", it points to {l}: not followed")).unwrap_or_default();
     format!("HTTP {status}{auth}{to}{}{said}", if said.is_empty() { "" } else { ": " })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configured_header_is_never_sent_beside_one_of_the_protocol_s() {
+        let given =
+            [("Accept", "text/plain"), ("mcp-session-id", "evil"), ("X-Two", "1"), ("X-Two", "2")];
+        let given = given.map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let target = Target::new("http://127.0.0.1:1/mcp", &given).unwrap();
+        target.set_session(Some("ours".into()));
+        let ours = [("accept".to_owned(), "application/json".to_owned())];
+        let request = target.request(Method::POST, &target.url(), &ours).build().unwrap();
+        let all = |name: &str| {
+            request.headers().get_all(name).iter().map(|v| v.to_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (all("accept"), all("mcp-session-id")),
+            (vec!["application/json"], vec!["ours"])
+        );
+        assert_eq!(all("x-two"), ["1", "2"]);
+    }
 }

@@ -2,7 +2,7 @@
 //! and what each way to break proves.
 
 use super::stream::{self, Flow};
-use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, root_cause, status_event};
+use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, root_cause, shown_url, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
 use crate::journal::exchange::is_event_stream;
@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::{Method, StatusCode, Url};
 use std::sync::Arc;
 
-const MAX_REDIRECTS: u32 = 3;
+const MAX_REDIRECTS: usize = 3;
 
 pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
     let Some(response) = send(&conn, &post).await else { return };
@@ -30,7 +30,9 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
     }
     log(status_event(&response, session));
     // Taken or refused: whoever must not overtake this message may go on, however long the answer lasts.
-    drop(post.done.take());
+    if let Some(done) = post.done.take() {
+        done.send(()).ok();
+    }
     let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
     if status.is_success() && is_stream {
         return stream::read(&conn, &post, response).await;
@@ -64,12 +66,13 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
     }
     // Nothing in the answer to a notification matters (field log, row 80), but a lost session does.
     log(event::Http::End);
+    // Before whoever waits goes on: what it sends next must not meet the session that is in doubt.
+    if let Some(event) = doubt {
+        conn.events.send(event).ok();
+    }
     if let Some(id) = &post.id {
         let status = status.as_u16();
         conn.resolve(id, Reply::Status { status, body, www_authenticate, location });
-    }
-    if let Some(event) = doubt {
-        conn.events.send(event).ok();
     }
 }
 
@@ -77,17 +80,16 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
 async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
     let Transport::Http(target) = &conn.transport else { return None };
     let log = |what| conn.log(Kind::Http { exchange: post.exchange, what });
-    let mut url = target.url.clone();
-    let mut hops = 0;
+    let mut url = target.url();
+    let mut tried = vec![url.clone()];
+    let mut headers = vec![
+        ("content-type".to_owned(), "application/json".to_owned()),
+        ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
+    ];
+    headers.extend(post.headers.iter().cloned());
     loop {
-        log(event::Http::Request { method: "POST".into(), url: url.to_string() });
-        let sent = target
-            .request(Method::POST, &url, &post.headers)
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
-            .body(post.raw.clone())
-            .send()
-            .await;
+        log(event::Http::Request { method: "POST".into(), url: shown_url(url.as_str()) });
+        let sent = target.request(Method::POST, &url, &headers).body(post.raw.clone()).send().await;
         let response = match sent {
             Ok(r) => r,
             Err(e) => {
@@ -97,13 +99,19 @@ async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
                 return None;
             }
         };
-        let Some(to) = same_origin_redirect(&url, &response) else { return Some(response) };
-        hops += 1;
-        if hops > MAX_REDIRECTS {
+        let Some(to) = same_origin_redirect(&url, &response) else {
+            if tried.len() > 1 && !response.status().is_redirection() {
+                target.set_moved(url);
+            }
+            return Some(response);
+        };
+        // Whoever sends a message back to where it came from may have worked on it each time.
+        if tried.len() > MAX_REDIRECTS || tried.contains(&to) {
             return Some(response);
         }
         let status = response.status().as_u16();
-        log(event::Http::Redirected { status, to: to.to_string() });
+        log(event::Http::Redirected { status, to: shown_url(to.as_str()) });
+        tried.push(to.clone());
         url = to;
     }
 }
@@ -121,7 +129,8 @@ pub(super) fn failed(conn: &Conn, post: &Post, why: String, connected: bool) {
 /// The connection broke: the driver is told as well.
 pub(super) fn broke(conn: &Conn, post: &Post, why: String, connected: bool) {
     failed(conn, post, why.clone(), connected);
-    conn.events.send(LinkEvent::Unreachable { generation: conn.generation, why }).ok();
+    let generation = conn.generation;
+    conn.events.send(LinkEvent::Unreachable { generation, why, connected }).ok();
 }
 
 /// What an answer says of the link itself: the session is lost, or the server is of another era by now.
@@ -146,7 +155,7 @@ fn doubt(
         return Some(LinkEvent::SessionLost { generation, status });
     }
     let wrong_era = match conn.protocol() {
-        Some(p) if p.modern => refusal::wants_initialize(status, code, &message),
+        Some(p) if p.modern => !own && refusal::wants_initialize(status, code, &message),
         Some(_) => code == Some(-32022),
         None => false,
     };

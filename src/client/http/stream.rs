@@ -1,11 +1,14 @@
 //! Server-sent events of an exchange: read to their end, resumed where the server primed them for it
 //! (2025-11-25, "Resumability and Redelivery"), their flow told in bounded steps.
 
-use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, status_event};
+use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, shown_url, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
+use crate::client::driver::LinkEvent;
 use crate::client::stdio::breathe;
 use crate::journal::exchange::is_event_stream;
-use crate::journal::{Kind, event};
+use crate::journal::{Kind, event, refusal};
+use crate::json::raw;
+use crate::wire::frame::Answer;
 use crate::wire::sse::{Parser, Sse};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -81,12 +84,12 @@ pub(super) struct Resume {
 
 impl Resume {
     /// Takes one piece of the grammar; a message goes to the journal and to whoever waits.
-    pub fn take(&mut self, conn: &Arc<Conn>, e: Sse, exchange: Option<u64>, cut: u64) {
+    pub fn take(&mut self, conn: &Arc<Conn>, e: Sse, exchange: Option<u64>) {
         match e {
             // Out of range would be either a storm or a sleep for ever.
             Sse::Retry(ms) => self.retry = Some(Duration::from_millis(ms.clamp(10, 300_000))),
             Sse::Primed { id } => self.last_id = Some(id),
-            Sse::Event { data, id, .. } => {
+            Sse::Event { data, id, cut, .. } => {
                 self.events += 1;
                 if id.is_some() {
                     self.last_id = id;
@@ -108,11 +111,14 @@ pub(super) async fn read(conn: &Arc<Conn>, post: &Post, response: reqwest::Respo
     let mut end = drain(conn, post.exchange, response, &mut resume, &mut flow).await;
     let mut tries = 0;
     let refused = loop {
-        let open = post.id.as_ref().is_some_and(|id| conn.is_waiting(id));
+        // A generation that was left behind still owes the answers of what is open on it.
+        let owed = |s: &crate::journal::Session| s.is_owed(post.exchange);
+        let open =
+            post.id.as_ref().is_some_and(|id| conn.is_waiting(id)) || conn.journal.read(owed);
         let Some(last_id) = resume.last_id.clone().filter(|_| open && !conn.is_modern()) else {
             break None;
         };
-        if tries >= RESUMES || conn.is_over() {
+        if tries >= RESUMES {
             break None;
         }
         let wait = resume.retry.unwrap_or_else(|| Duration::from_millis(1000 << tries));
@@ -161,14 +167,28 @@ async fn again(
     let after_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     log(event::Http::Resuming { last_event_id: last_event_id.clone(), after_ms });
     tokio::time::sleep(wait).await;
-    log(event::Http::Request { method: "GET".into(), url: target.url.to_string() });
+    log(event::Http::Request { method: "GET".into(), url: shown_url(target.url().as_str()) });
     let response =
         target.get(conn, Some(&last_event_id)).send().await.map_err(|e| (root_cause(&e), false))?;
     log(status_event(&response, None));
     let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
     match response.status() {
         s if !s.is_success() => {
-            Err((format!("the server answered with HTTP {}", s.as_u16()), true))
+            let status = s.as_u16();
+            let said = response.text().await.unwrap_or_default();
+            let said = said.chars().take(4_096).collect::<String>();
+            let error = raw::get(&said, "error").map(Answer::error);
+            let (code, words) = match &error {
+                Some(Answer::Error { code, message, .. }) => (*code, message.as_str()),
+                _ => (None, said.as_str()),
+            };
+            let sent = target.session().is_some();
+            if refusal::is_session_lost(status, code, words, sent, false) {
+                let generation = conn.generation;
+                conn.events.send(LinkEvent::SessionLost { generation, status }).ok();
+                return Err((format!("the session is lost (HTTP {status})"), true));
+            }
+            Err((format!("the server answered with HTTP {status}"), true))
         }
         _ if !is_stream => {
             Err(("the server answered with something that is no stream".into(), true))
@@ -185,18 +205,16 @@ async fn drain(
     flow: &mut Flow<'_>,
 ) -> End {
     let mut parser = Parser::new(BODY_LIMIT);
-    let mut cut = 0;
     let end = loop {
         match flow.next(&mut response).await {
             Ok(Some(chunk)) => {
                 let mut found = Vec::new();
                 parser.feed(&chunk, |e| found.push(e));
-                let newly = parser.cut() - std::mem::replace(&mut cut, parser.cut());
                 for e in found {
                     if e == Sse::Comment {
                         flow.keepalives += 1;
                     }
-                    resume.take(conn, e, Some(exchange), newly);
+                    resume.take(conn, e, Some(exchange));
                 }
                 breathe().await;
             }
@@ -204,12 +222,7 @@ async fn drain(
             Err(e) => break Some(root_cause(&e)),
         }
     };
-    let rest = parser.take_unfinished();
-    if !rest.is_empty() {
-        let raw = Bytes::copy_from_slice(&rest[..rest.len().min(PLAIN_LIMIT)]);
-        conn.log(Kind::Http { exchange, what: event::Http::Partial { raw } });
-    }
-    match (end, rest.len()) {
+    match (end, unfinished(conn, exchange, &mut parser)) {
         (None, 0) => End::Properly,
         (None, n) => {
             End::Short(format!("the stream ended in the middle of an event, after {n} bytes of it"))
@@ -217,4 +230,14 @@ async fn drain(
         (Some(why), 0) => End::Broke(why),
         (Some(why), n) => End::Broke(format!("cut after {n} bytes of an event: {why}")),
     }
+}
+
+/// The bytes of an event that never ended are evidence, never an event: kept, and counted.
+pub(super) fn unfinished(conn: &Conn, exchange: u64, parser: &mut Parser) -> usize {
+    let rest = parser.take_unfinished();
+    if !rest.is_empty() {
+        let raw = Bytes::copy_from_slice(&rest[..rest.len().min(PLAIN_LIMIT)]);
+        conn.log(Kind::Http { exchange, what: event::Http::Partial { raw } });
+    }
+    rest.len()
 }

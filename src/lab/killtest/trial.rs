@@ -56,7 +56,7 @@ impl Run {
         if !matches!(trial.verdict, Verdict::Effects(1) | Verdict::Void(_)) {
             let path = self.plan.keep.join(format!("{}.jsonl", trial.request_id));
             let journals: Vec<_> = clients.iter().map(|c| c.journal().clone()).collect();
-            let name = clients.first().map(|c| c.endpoint().name()).unwrap_or_default();
+            let name = clients.first().map(|c| c.name()).unwrap_or_default();
             keep(&path, &name, &journals).map_err(|e| {
                 Error::usage(format!("the recording {} can't be written: {e}", path.display()))
             })?;

@@ -189,6 +189,7 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
                 extends: m.flag("extends"),
             },
             "left_open" => Note::LeftOpen { call: m.number("call")?, why: why() },
+            "remark" => Note::Remark { call: m.number("call")?, text: m.text("text")? },
             "ending" => Note::Ending { why: why() },
             "stdin" => Note::Stdin { from: m.number("from")?, full: m.flag("full") },
             _ => Note::Text(m.text("text")?),

@@ -149,6 +149,9 @@ fn event(out: &mut String, kind: &Kind) {
         Kind::Note(Note::Stdin { from, full }) => {
             push(out, format_args!(r#","what":"stdin","from":{from},"full":{full}"#));
         }
+        Kind::Note(Note::Remark { call, text }) => {
+            push(out, format_args!(r#","what":"remark","call":{call},"text":{}"#, quote(text)));
+        }
         Kind::Note(Note::Text(t)) => {
             push(out, format_args!(r#","what":"text","text":{}"#, quote(t)));
         }

@@ -72,7 +72,11 @@ fn kinds() -> Vec<What> {
 
 /// What came after the golden file was written down.
 fn younger_kinds() -> Vec<What> {
-    let notes = [Note::Ending { why: "w".into() }, Note::Stdin { from: 3, full: true }];
+    let notes = [
+        Note::Ending { why: "w".into() },
+        Note::Stdin { from: 3, full: true },
+        Note::Remark { call: 3, text: "r".into() },
+    ];
     notes.map(|n| What::Event(Kind::Note(n))).to_vec()
 }
 

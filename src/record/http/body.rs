@@ -158,25 +158,16 @@ impl Exchange {
     fn take(&mut self, chunk: &Bytes) {
         let number = self.number;
         match &mut self.reader {
-            Reader::Events { parser, cut } => {
+            Reader::Events { parser } => {
                 let mut found = Vec::new();
                 parser.feed(chunk, |e| {
-                    if let Sse::Event { data, .. } = e {
-                        found.push(Bytes::from(data));
+                    if let Sse::Event { data, cut, .. } = e {
+                        found.push((Bytes::from(data), cut));
                     }
                 });
-                let newly = match found.is_empty() {
-                    // It is told with the event that it was cut from.
-                    true => 0,
-                    false => parser.cut() - std::mem::replace(cut, parser.cut()),
-                };
-                let events = found.into_iter().enumerate().map(|(i, data)| {
-                    // A chunk is far shorter than the limit: only its first event can have begun before it.
-                    if i == 0 && newly > 0 {
-                        over(data, newly, number)
-                    } else {
-                        received(data, number)
-                    }
+                let events = found.into_iter().map(|(data, cut)| match cut {
+                    0 => received(data, number),
+                    cut => over(data, cut, number),
                 });
                 self.recorder.put_all(self.generation, events);
             }
@@ -213,8 +204,9 @@ impl Exchange {
         self.over = true;
         let (rest, cut) = match &mut self.reader {
             Reader::Whole { came, .. } => came.take(),
-            Reader::Events { parser, cut } => {
-                (Bytes::from(parser.take_unfinished()), parser.cut() - *cut)
+            Reader::Events { parser } => {
+                let cut = parser.cut();
+                (Bytes::from(parser.take_unfinished()), cut)
             }
         };
         let is_whole = matches!(self.reader, Reader::Whole { .. }) && failed.is_none();

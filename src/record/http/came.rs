@@ -73,20 +73,13 @@ impl Drop for Sending {
 
 /// How an answer is read on its way.
 pub(super) enum Reader {
-    Events {
-        parser: Parser,
-        /// So many bytes over the limit were told already.
-        cut: u64,
-    },
-    Whole {
-        came: Kept,
-        length: Option<u64>,
-    },
+    Events { parser: Parser },
+    Whole { came: Kept, length: Option<u64> },
 }
 
 impl Reader {
     pub fn events(limit: usize) -> Reader {
-        Reader::Events { parser: Parser::new(limit), cut: 0 }
+        Reader::Events { parser: Parser::new(limit) }
     }
 
     pub fn whole(length: Option<u64>, limit: usize) -> Reader {

@@ -89,7 +89,7 @@ impl Reader {
         });
         let live = hands.inspector.client.clone().map(|c| {
             let source = Source::Live(Live::new(c.journal().clone()));
-            let name = c.endpoint().name();
+            let name = c.name();
             Side::new(name, Ok(source), Box::new(c.journal().clone()), Box::new(|| true))
         });
         let hands = Some(hands.clone());

@@ -78,7 +78,14 @@ impl FakeHttp {
     /// No further connection is taken: the port refuses, as a dead server's does.
     pub fn die(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        drop(TcpStream::connect(self.address));
+        // What is in the backlog when the listener goes is reset, which is not the same: it has to be gone.
+        let gone = || TcpStream::connect(self.address).is_err();
+        for _ in 0..1_000 {
+            if gone() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
     }
 }
 
