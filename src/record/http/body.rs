@@ -217,6 +217,7 @@ impl Exchange {
                 (Bytes::from(parser.take_unfinished()), parser.cut() - *cut)
             }
         };
+        let n = rest.len();
         let is_whole = matches!(self.reader, Reader::Whole { .. }) && failed.is_none();
         if is_whole {
             self.body(rest, cut);
@@ -227,6 +228,11 @@ impl Exchange {
             let wire = Wire { end: End::None, cut, ..Wire::default() };
             self.recorder.put(self.generation, What::Event(kind), wire);
         }
+        let failed = failed.or_else(|| {
+            (!is_whole && n > 0).then(|| {
+                format!("the stream ended in the middle of an event, after {n} bytes of it")
+            })
+        });
         self.log(match failed {
             Some(why) => Http::Failed { why, connected: true },
             None => Http::End,
