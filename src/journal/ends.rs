@@ -133,6 +133,10 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     } else if refusal::is_html(&text) {
         let why = format!("HTTP {status}, not MCP: an HTML page from a proxy or login ({shown})");
         (Outcome::Unknown, why)
+    } else if std::str::from_utf8(body).is_err_and(|e| e.error_len().is_some()) {
+        // The tap asks for none, but a server may compress all the same.
+        let why = format!("HTTP {status}, a body that is no text (compressed?): it was not read");
+        (Outcome::Unknown, why)
     } else {
         (Outcome::Unknown, format!("HTTP {status}, a body that is not JSON-RPC: {shown}"))
     };

@@ -146,6 +146,14 @@ fn http_exchanges_end_as_they_did() {
         (vec![t.status(503, html), Http::End], "unknown", "HTTP 503 without an answer"),
         (vec![t.status(200, html), body("ok"), Http::End], "unknown", "not JSON-RPC: ok"),
         (
+            vec![
+                t.status(200, "application/json"),
+                Http::Body { raw: Bytes::from_static(b"\x1f\x8b\x08\0\xff"), cut: 0 },
+            ],
+            "unknown",
+            "no text (compressed?)",
+        ),
+        (
             vec![Http::Redirected { status: 307, to: "/b".into() }, broke("refused", false)],
             "unknown",
             "redirected, and where",

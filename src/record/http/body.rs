@@ -209,6 +209,7 @@ impl Exchange {
                 (Bytes::from(parser.take_unfinished()), cut)
             }
         };
+        let n = rest.len();
         let is_whole = matches!(self.reader, Reader::Whole { .. }) && failed.is_none();
         if is_whole {
             self.body(rest, cut);
@@ -219,6 +220,11 @@ impl Exchange {
             let wire = Wire { end: End::None, cut, ..Wire::default() };
             self.recorder.put(self.generation, What::Event(kind), wire);
         }
+        let failed = failed.or_else(|| {
+            (!is_whole && n > 0).then(|| {
+                format!("the stream ended in the middle of an event, after {n} bytes of it")
+            })
+        });
         self.log(match failed {
             Some(why) => Http::Failed { why, connected: true },
             None => Http::End,

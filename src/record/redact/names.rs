@@ -38,7 +38,7 @@ const ENDINGS: [&str; 26] = [
 const OPEN_KEYS: [&str; 4] = ["idempotencykey", "routingkey", "surrogatekey", "cachekey"];
 
 /// Well-known forms. Where a pattern has a group, only the group is replaced.
-pub(super) const PATTERNS: [&str; 10] = [
+pub(super) const PATTERNS: [&str; 11] = [
     r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})",
     r"(?i)\bbasic\s+([A-Za-z0-9+/]{12,}={0,2})",
     r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
@@ -49,6 +49,8 @@ pub(super) const PATTERNS: [&str; 10] = [
     r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)",
     // The password of a URL: up to the last @ before its path.
     r#"(?i)\b[a-z][a-z0-9+.-]*://[^\s/?#"'@:]*:([^\s/?#"']+)@"#,
+    // A connection string.
+    r#"(?i)\b(?:password|passwd|account_?key|shared_?access_?key)=([^\s;"'&\\]{3,})"#,
     // A parameter of a URL.
     r#"(?i)[?&](?:[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|subscription[_-]?key|(?:access|refresh|auth|id|bearer|session|security)[_-]?token|signature)|token|sig)=([^\s&"'#\\]{3,})"#,
 ];
@@ -96,6 +98,7 @@ impl Rules {
             || matches!(b.as_str(), "mcpsessionid" | "setcookie" | "proxyauthorization" | "xauth")
             || b.ends_with("token")
             || b.ends_with("signature")
+            || b.ends_with("csrf")
             || (b.ends_with("key") && !OPEN_KEYS.iter().any(|k| b.ends_with(k)))
     }
 

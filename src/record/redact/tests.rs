@@ -88,6 +88,10 @@ fn passwords_of_urls_and_whole_headers_go_from_any_text() {
             r#"{"t":"https://h/x?a=1&subscription-key=abc&sig=d%2Be"}"#,
             r#"{"t":"https://h/x?a=1&subscription-key=[redacted]&sig=[redacted]"}"#,
         ),
+        (
+            r#"{"c":"Server=x;Password=hunter2;AccountKey=a+b=="}"#,
+            r#"{"c":"Server=x;Password=[redacted];AccountKey=[redacted]"}"#,
+        ),
         ("GET /x?X-Amz-Signature=abcd HTTP/1.1", "GET /x?X-Amz-Signature=[redacted] HTTP/1.1"),
     ] {
         assert_eq!(line(r, text), want);

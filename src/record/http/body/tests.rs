@@ -103,11 +103,14 @@ fn what_came_of_an_answer_that_broke_off_is_kept() {
         let got = told(&written(reader, &[Some(chunk), None], false, false));
         assert_eq!(got, [format!("partial {n}+0"), "failed reset".into()]);
     }
-    // A stream that ends in the middle of an event ended properly; a client that goes, or a tap that is ended.
+    // A stream that ends in the middle of an event; a client that goes, or a tap that is ended.
     let n = event.len();
     assert_eq!(
         told(&written(events(), &[Some(event)], true, false)),
-        [&format!("partial {n}+0"), "end"]
+        [
+            format!("partial {n}+0"),
+            format!("failed the stream ended in the middle of an event, after {n} bytes of it")
+        ]
     );
     let gone = told(&written(events(), &[Some(event)], false, false));
     assert!(gone[0] == format!("partial {n}+0") && gone[1].contains("client closed"), "{gone:?}");
