@@ -5,7 +5,9 @@
 
 Measured on a pseudo-terminal of 120x40 that answers nothing. "first frame" is from exec to the first frame with a row
 of the ledger in it; "key" from a written key to the end of the frame that answers it, while 10,000 lines a second come
-on stderr; "idle" is processor time over wall time while nothing happens. The numbers of the usual inspector were taken
+on stderr; "idle" is processor time over wall time while nothing happens. Beside the time stands the processor time of
+the process: what is left of a number on a machine that does other work too. The 50 MB are one answer of a server,
+opened as a tree, searched for what stands at its end, and turned raw. The numbers of the usual inspector were taken
 on a machine of two cores with its version 2.12: its terminal UI on a server without data.
 """
 import fcntl, os, pty, re, select, signal, sqlite3, struct, subprocess, sys, tempfile, termios, time
@@ -28,6 +30,21 @@ def ledger(folder, rows):
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     return path
+
+
+# A server whose look-up answers with about 50 MB of JSON.
+BIG = """
+import json, sys
+row = '{"id": 12345, "title": "Disk almost full", "tags": ["a", "b"], "body": "xxxxxxxxxxxxxxxxxxxx"},'
+big = '[' + row * (50_000_000 // len(row)) + '{"status": "done", "needle": 1}]'
+tool = {"name": "find_request", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    r = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "big", "version": "1"}},
+         "tools/list": {"tools": [tool]}}.get(m["method"]) or {"content": [{"type": "text", "text": big}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+"""
 
 
 class Screen:
@@ -71,6 +88,18 @@ class Screen:
             self.read(1)
         return time.perf_counter() - t
 
+    def shows(self, key, pattern):
+        """Time and processor time from a key to a frame with `pattern` in it."""
+        while self.read(0):
+            pass
+        self.out, t, cpu = b"", time.perf_counter(), self.cpu()
+        os.write(self.fd, key)
+        while not re.search(pattern, self.out):
+            if time.perf_counter() - t > 30:
+                raise SystemExit(f"never seen: {pattern} after {key} in {self.out[-2000:]!r}")
+            self.read(1)
+        return time.perf_counter() - t, self.cpu() - cpu
+
     def cpu(self):
         f = open(f"/proc/{self.pid}/stat").read().rsplit(") ", 1)[1].split()
         return (int(f[11]) + int(f[12])) / os.sysconf("SC_CLK_TCK")
@@ -110,13 +139,16 @@ def main():
             s = Screen(["attach", "--ledger", path], folder)
             s.until(rb"r\d+")
             s.drain(4)
-            frames = [s.key(b"j") for _ in range(40)]
+            before = s.cpu()
+            frames = [s.key(b"j") for _ in range(100)]
+            each = (s.cpu() - before) / len(frames)
+            s.drain(1)
             before, t = s.cpu(), time.perf_counter()
             s.drain(5)
             idle = (s.cpu() - before) / (time.perf_counter() - t)
             rows += [
                 (f"first frame, {name}", ms(median(first)), "620 ms" if path == large else ""),
-                (f"a key's frame, {name}", ms(median(frames)), ""),
+                (f"a key's frame, {name}", f"{ms(median(frames))} ({ms(each)})", ""),
                 (f"idle use of a core, {name}", f"{idle * 100:.2f} %", ""),
                 (f"peak memory, {name}", f"{s.peak_mb():.0f} MB", "148 MB" if path == large else ""),
             ]
@@ -130,16 +162,29 @@ def main():
         rows += [
             ("a key's frame, 1,000,000 rows and 10,000 stderr lines a second, median", ms(keys[50]), ""),
             ("  the same, 95th of 100", ms(keys[94]), ""),
-            ("peak memory there", f"{s.peak_mb():.0f} MB", "660 MB after one 3 MB result"),
+            ("peak memory there", f"{s.peak_mb():.0f} MB", ""),
         ]
+        s.close()
+        s = Screen(["attach", "--era", "legacy", "--", sys.executable, "-c", BIG], folder)
+        s.until(rb"ready")
+        s.shows(b"o", rb"go to")
+        s.shows(b"big\r", rb"not looked up yet")
+        s.shows(b"f", rb"the server says")
+        took = lambda what, pair: rows.append((what, f"{ms(pair[0])} ({ms(pair[1])})", ""))
+        took("50 MB of JSON: open the tree", s.shows(b"J", rb"line 1 of"))
+        s.shows(b"/", rb"search")
+        took("  search what is at its end", s.shows(b"needle", rb'needle.*:.*1'))
+        s.shows(b"\r", rb"raw")
+        took("  turn raw", s.shows(b"r", rb" raw"))
+        rows.append(("  peak memory", f"{s.peak_mb():.0f} MB", "660 MB after one 3 MB result"))
         s.close()
         s = Screen([], folder)
         rows.append(("first frame of the demo", ms(s.until(rb"abandoned")), ""))
         s.close()
     wide = max(len(r[0]) for r in rows)
-    print(f"{'':{wide}}  {'redial':>10}  the usual inspector's terminal UI")
+    print(f"{'':{wide}}  {'redial':>22}  the usual inspector's terminal UI")
     for name, own, other in rows:
-        print(f"{name:{wide}}  {own:>10}  {other}")
+        print(f"{name:{wide}}  {own:>22}  {other}")
 
 
 main()

@@ -7,7 +7,7 @@ use super::finding::{Finding, Kind};
 use super::fold::{Audit, Open, Use};
 use super::handle::{Handle, Handles, Seen, Who};
 use super::lean;
-use super::names::{is_distinctive, looks_like_handle, plain, related};
+use super::names::{is_distinctive, kindred, looks_like_handle, plain, related};
 
 /// Words with which servers say that they don't know what a handle names.
 const GONE: [&str; 12] = [
@@ -142,7 +142,7 @@ impl Audit {
             n == name
                 || any
                 || names.get(n as usize).is_some_and(|other| {
-                    if inferring { related(other, &own) } else { plain(other) == plain(&own) }
+                    if inferring { related(other, &own) } else { kindred(other, &own) }
                 })
         };
         let seen = self.handles.seen(v, same);

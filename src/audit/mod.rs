@@ -19,6 +19,8 @@ pub mod infer;
 pub mod items;
 pub mod join;
 mod judge;
+#[cfg(test)]
+mod kinds_tests;
 pub mod lean;
 mod lost;
 pub mod names;

@@ -74,6 +74,17 @@ pub fn related(a: &str, b: &str) -> bool {
     a == b || holds(&a, &b) || holds(&b, &a)
 }
 
+/// Whether a contract calls one thing by both names: equal but for spelling, or for the ending that says that it is a
+/// handle (`basket`, at the end of a JSON Pointer, and `basket_id`).
+pub fn kindred(a: &str, b: &str) -> bool {
+    let bare = |name: &str| {
+        let p = plain(name);
+        let stem = ["id", "handle", "uuid", "ref"].iter().find_map(|e| p.strip_suffix(e));
+        stem.filter(|s| !s.is_empty()).map_or_else(|| p.clone(), str::to_owned)
+    };
+    plain(a) == plain(b) || bare(a) == bare(b)
+}
+
 /// Whether a value tells itself apart: not a small number or a short word that two things may well share.
 pub fn is_distinctive(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();

@@ -17,7 +17,7 @@ pub(super) const LOOSE: usize = 200;
 /// Groups of equal hashes that are kept.
 pub(super) const GROUPS: usize = 10_000;
 /// Rows looked at in one piece.
-pub(super) const PIECE: usize = 20_000;
+pub const PIECE: usize = 20_000;
 
 impl Inspector {
     /// The newest pass over the ledger. `rest` is awaited after each piece of a large one: a face spaces its

@@ -55,13 +55,16 @@ impl Line {
 
 /// The state of a request that no row tells of. A ledger that was read is believed over the server: no row.
 /// Without a ledger the server's own word is the best witness, and its strength says whose word it is.
+/// How the reason begins when nobody could look for the row: it may be there.
+pub const UNREADABLE: &str = "the ledger can't be read now";
+
 fn without_row(facts: &Facts) -> Judged {
     let (state, strength, why) = match &facts.ledger {
         LedgerView::Read(_) => {
             (State::NoRow, Strength::Stored, "the ledger has no such row".to_owned())
         }
         LedgerView::Unreadable(why) => {
-            (State::NoRow, Strength::Stored, format!("the ledger can't be read now: {why}"))
+            (State::NoRow, Strength::Stored, format!("{UNREADABLE}: {why}"))
         }
         LedgerView::None => by_the_server(facts),
     };

@@ -14,7 +14,7 @@ pub mod lookup;
 pub mod pairing;
 pub mod transcript;
 
-pub use board::{Counts, Line};
+pub use board::{Counts, Line, UNREADABLE};
 pub use facts::{Context, LedgerFacts};
 pub use history::Histories;
 pub use lookup::LookUp;

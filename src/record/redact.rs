@@ -71,14 +71,15 @@ impl Rules {
         let mut values: Vec<String> = extra.values.into_iter().filter(|v| v.len() >= 6).collect();
         values.sort_by_key(|v| std::cmp::Reverse(v.len()));
         values.dedup();
-        texts.extend(values.iter().map(|v| regex::escape(v)));
+        let spellings: Vec<Vec<u8>> = values.iter().flat_map(|v| part::spellings(v)).collect();
+        texts.extend(spellings.iter().map(|v| regex::escape(&String::from_utf8_lossy(v))));
         let compile = |t: &String| {
             Regex::new(t).map_err(|e| format!("the pattern {t:?} is no regular expression: {e}"))
         };
         let patterns = texts.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         let any = RegexSet::new(&texts).map_err(|e| format!("the patterns are too much: {e}"))?;
         Ok(Rules {
-            spellings: values.iter().flat_map(|v| part::spellings(v)).collect(),
+            spellings,
             keys: extra.keys.iter().map(|k| bare(k)).filter(|k| !k.is_empty()).collect(),
             paths: extra.paths.iter().map(|p| path(p)).collect(),
             patterns,

@@ -6,16 +6,18 @@
 //! server stays in the agent's process group. A tap that is killed closes the server's stdin with it; on Linux the
 //! server, started through `redial` itself, also gets SIGTERM then (see [`exec`]).
 
-use super::entry::{Side, What, Wire};
-use super::recorder::{Recorder, Stream};
-use super::split::Split;
+mod pump;
+mod signals;
+
+use super::entry::Side;
+use super::recorder::Recorder;
 use crate::error::{Error, Result};
 use crate::journal::Kind;
 use crate::journal::event::Transport;
-use rustix::event::{PollFd, PollFlags, poll};
+use pump::Pump;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -170,7 +172,7 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
         busy: AtomicU32::new(0),
         steps: AtomicU64::new(0),
     });
-    signals(server.clone());
+    signals::pass_on(server.clone());
     let (done, ended) = mpsc::channel();
     let pump = |side: Side, from: File, to: File| {
         let (recorder, done, server) = (recorder.clone(), done.clone(), server.clone());
@@ -259,213 +261,5 @@ impl Server {
             // It may have ended this very moment.
             kill_process(pid, signal).ok();
         }
-    }
-}
-
-struct Pump {
-    side: Side,
-    recorder: Recorder,
-    server: Arc<Server>,
-}
-
-impl Pump {
-    fn run(&self, mut from: File, to: File) {
-        let mut split = Split::new(LINE_LIMIT);
-        let mut stream = Stream::new(self.side);
-        let mut chunk = vec![0; 64 << 10];
-        let mut to = Some(to);
-        // Whether it was the reader who ended it.
-        let mut unread = false;
-        let mut closed = false;
-        loop {
-            // The server's own output is taken down to its end, whoever still listens to it.
-            if self.side == Side::Sent && to.as_ref().is_some_and(|to| nobody_reads(&from, to)) {
-                unread = true;
-                break;
-            }
-            let n = match from.read(&mut chunk) {
-                Ok(0) => {
-                    closed = true;
-                    break;
-                }
-                Ok(n) => n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(NONBLOCKING_PAUSE);
-                    continue;
-                }
-                Err(_) => break,
-            };
-            let bytes = chunk.get(..n).unwrap_or_default();
-            self.working(true);
-            let mut events = Vec::new();
-            let rest = split.feed(bytes, |line| events.push(stream.line(line)));
-            if !rest.is_empty() {
-                events.push(stream.piece(rest, self.recorder.rules()));
-            }
-            self.recorder.put_all(GENERATION, events);
-            if let Some(out) = &mut to
-                && write_all(out, bytes).is_err()
-            {
-                // The other side reads no more: what the writer would have met without us, it meets now. What it
-                // has already said is still taken down.
-                to = None;
-                self.broken();
-                if self.side != Side::Sent {
-                    self.keep_reading(&mut from, &mut split, &mut stream);
-                }
-                break;
-            }
-            self.working(false);
-        }
-        let last = split.finish().map(|line| stream.line(line));
-        let end = (closed && self.side == Side::Sent).then_some(What::StdinClosed);
-        self.recorder
-            .put_all(GENERATION, last.into_iter().chain(end.map(|e| (e, Wire::default()))));
-        drop((from, to));
-        if self.side == Side::Sent {
-            self.server.client_gone.store(true, Ordering::SeqCst);
-        }
-        if unread && self.outlived() {
-            self.broken();
-        }
-    }
-
-    fn working(&self, now: bool) {
-        if self.side != Side::Sent {
-            let busy = &self.server.busy;
-            if now {
-                busy.fetch_add(1, Ordering::SeqCst)
-            } else {
-                busy.fetch_sub(1, Ordering::SeqCst)
-            };
-            self.server.steps.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    /// The server's stdout has ended. Its exit usually comes with that; only a process that goes on is told of.
-    fn closed(&self) {
-        if self.outlived() {
-            self.recorder.event(GENERATION, Kind::StdoutClosed);
-        }
-    }
-
-    /// Whether the server goes on, a moment after it closed a pipe.
-    fn outlived(&self) -> bool {
-        let until = Instant::now() + DRAIN;
-        while Instant::now() < until {
-            if !self.server.is_alive() {
-                return false;
-            }
-            std::thread::sleep(DRAIN / 30);
-        }
-        true
-    }
-
-    fn broken(&self) {
-        let (whose, what) = match self.side {
-            Side::Sent => ("the server", "stdin"),
-            Side::Received => ("the client", "stdout"),
-            Side::Stderr => ("the client", "stderr"),
-        };
-        let text = format!("{whose} reads its {what} no more");
-        self.recorder.event(GENERATION, Kind::Note(crate::journal::Note::Text(text)));
-    }
-
-    /// What is in the pipe already when nobody reads it any more, without waiting for more than a moment.
-    fn keep_reading(&self, from: &mut File, split: &mut Split, stream: &mut Stream) {
-        if self.side == Side::Received {
-            // Without a reader the server would get SIGPIPE; without us it would have, already.
-            return;
-        }
-        let mut chunk = vec![0; 64 << 10];
-        while let Ok(n @ 1..) = from.read(&mut chunk) {
-            let mut events = Vec::new();
-            split.feed(chunk.get(..n).unwrap_or_default(), |l| events.push(stream.line(l)));
-            self.recorder.put_all(GENERATION, events);
-        }
-    }
-}
-
-/// Waits until there is something to read; whether, in place of that, nobody reads any more what would be passed on.
-fn nobody_reads(from: &File, to: &File) -> bool {
-    loop {
-        let mut both = [PollFd::new(from, PollFlags::IN), PollFd::new(to, PollFlags::empty())];
-        match poll(&mut both, None) {
-            Err(rustix::io::Errno::INTR) => {}
-            // Where that can't be asked the write tells.
-            Err(_) => return false,
-            // Bytes that are there are taken down first.
-            Ok(_) => return both[0].revents().is_empty(),
-        }
-    }
-}
-
-/// Some launchers hand over pipes that don't block.
-const NONBLOCKING_PAUSE: Duration = Duration::from_millis(1);
-
-fn write_all(to: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match to.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => bytes = bytes.get(n..).unwrap_or_default(),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(NONBLOCKING_PAUSE)
-            }
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
-}
-
-/// Passes signals on, and ends a server that nobody is there for any more.
-fn signals(server: Arc<Server>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    const PASSED: [(SignalKind, Signal); 6] = [
-        (SignalKind::interrupt(), Signal::INT),
-        (SignalKind::terminate(), Signal::TERM),
-        (SignalKind::hangup(), Signal::HUP),
-        (SignalKind::quit(), Signal::QUIT),
-        (SignalKind::user_defined1(), Signal::USR1),
-        (SignalKind::user_defined2(), Signal::USR2),
-    ];
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return;
-    };
-    let (ready, is_ready) = mpsc::channel();
-    let parent = rustix::process::getppid();
-    let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(async move {
-            let mut all = tokio::task::JoinSet::new();
-            for (kind, signal_number) in PASSED {
-                let Ok(mut stream) = signal(kind) else { continue };
-                let server = server.clone();
-                all.spawn(async move {
-                    while stream.recv().await.is_some() {
-                        server.signal(signal_number);
-                    }
-                });
-            }
-            ready.send(()).ok();
-            all.spawn(async move {
-                loop {
-                    tokio::time::sleep(Duration::from_millis(500)).await;
-                    let orphaned = rustix::process::getppid() != parent;
-                    if orphaned && server.client_gone.load(Ordering::SeqCst) {
-                        tokio::time::sleep(ORPHAN_GRACE).await;
-                        server.signal(Signal::TERM);
-                        tokio::time::sleep(ORPHAN_GRACE).await;
-                        server.signal(Signal::KILL);
-                        return;
-                    }
-                }
-            });
-            while all.join_next().await.is_some() {}
-        });
-    });
-    if spawned.is_ok() {
-        // A signal that comes before would end us and not the server.
-        is_ready.recv_timeout(Duration::from_secs(1)).ok();
     }
 }

@@ -156,6 +156,8 @@ pub struct App {
     pub overlay: Option<Overlay>,
     pub counts: Option<Counts>,
     pub requests: Requests,
+    /// Rows that the first pass over the ledger has seen, while it goes on.
+    pub reading: Option<u64>,
     /// The verify pane.
     pub watch: Watch,
     /// Of the selected request, once it is known.
@@ -229,6 +231,7 @@ impl App {
             overlay: None,
             counts: None,
             requests: Requests::default(),
+            reading: None,
             watch: Watch::default(),
             detail: None,
             detail_gone: false,
@@ -517,7 +520,8 @@ impl App {
         let sending = self.dialog().is_some_and(|d| matches!(d.stage, Stage::Sending { .. }));
         let pending = self.wire.as_ref().is_some_and(|w| w.pending().next().is_some());
         let trouble = self.counts.as_ref().is_some_and(|c| c.trouble.is_some());
-        if waiting || sending || pending || trouble {
+        let counting = matches!(self.watch.run, super::watch::Run::Counting(_));
+        if waiting || sending || pending || trouble || counting || self.reading.is_some() {
             return Some(second);
         }
         // The mark of a change goes.

@@ -178,8 +178,8 @@ pub struct Report {
 /// News of the counting that `verify` does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Counted {
-    /// It has begun.
-    Begun,
+    /// It has begun, at this time.
+    Begun(Time),
     Found(Box<Verified>),
     /// It could not be done, and why.
     Failed(String),

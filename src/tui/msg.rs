@@ -26,6 +26,8 @@ pub enum Msg {
     Resize(u16, u16),
     /// The time has come to be this.
     Now(Time),
+    /// The first pass over a large ledger has looked at so many rows.
+    Reading(u64),
     /// The facts of the top line.
     Counts(Box<Counts>),
     /// The ledger, or calls that bear on its rows, changed: rows and detail may read differently.

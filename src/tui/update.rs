@@ -46,6 +46,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             app.now = now;
             app.requests.fade(now);
         }
+        Msg::Reading(rows) => app.reading = Some(rows),
         Msg::Counts(counts) => {
             // What was not said before is said once where it is read; it stays among the notes.
             if let Some(before) = &app.counts
@@ -54,6 +55,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
                 app.said = Some((Tone::Bad, new.clone()));
             }
             app.counts = Some(*counts);
+            app.reading = None;
         }
         Msg::FactsChanged => {
             out.extend(app.requests.refresh().map(Effect::LoadWindow));

@@ -15,8 +15,8 @@ pub enum Run {
     /// Nobody has asked for it, or nobody sees it.
     #[default]
     Off,
-    /// It is under way.
-    Counting,
+    /// It is under way since then.
+    Counting(Time),
     /// Done; the next change of the ledger starts another.
     Waiting,
     /// Something changed; so that watching costs little, it is counted again at this time.
@@ -61,7 +61,7 @@ impl Watch {
     /// Takes news of the counting in.
     pub fn take(&mut self, news: Counted) {
         match news {
-            Counted::Begun => self.run = Run::Counting,
+            Counted::Begun(at) => self.run = Run::Counting(at),
             Counted::Again(at) => self.run = Run::Resting(at),
             Counted::Failed(why) => (self.run, self.trouble) = (Run::Waiting, Some(why)),
             Counted::Found(report) => {
@@ -122,8 +122,8 @@ mod tests {
     fn a_count_that_fails_leaves_the_last_one_and_says_so() {
         let mut w = Watch::default();
         w.take(found(0, "exactly once", &[]));
-        w.take(Counted::Begun);
-        assert_eq!(w.run, Run::Counting);
+        w.take(Counted::Begun(Time(7)));
+        assert_eq!(w.run, Run::Counting(Time(7)));
         w.take(Counted::Failed("locked".into()));
         assert!(w.report.is_some() && w.trouble.as_deref() == Some("locked"));
         w.take(found(1, "exactly once", &[]));

@@ -69,7 +69,7 @@ fn findings_appear_while_the_recording_grows_and_lead_to_their_frames() {
         &env,
         (120, 36),
     );
-    pty.wait_for("create_basket");
+    pty.wait_for("add_item");
     pty.send("A");
     pty.wait_for("Nothing found.");
     pty.wait_for("create_basket → basket_id");
@@ -91,6 +91,8 @@ fn findings_appear_while_the_recording_grows_and_lead_to_their_frames() {
     });
     pty.send("A");
     pty.wait_for("goes to its frame");
-    pty.send("\x1bq");
+    pty.send("q");
+    pty.wait("closed", |s| !s.contents().contains("goes to its frame"));
+    pty.send("q");
     assert_eq!(pty.ended(), 0);
 }

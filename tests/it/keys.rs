@@ -256,7 +256,7 @@ fn verify_counts_while_it_is_seen_and_leads_to_the_requests_it_names() {
     assert_eq!(press(&mut a, "v"), on);
     let shown = |a: &App| crate::screens::text(&crate::screens::draw(a, "dark"));
     assert!(shown(&a).contains("Counting…") || shown(&a).contains("v counts"), "{}", shown(&a));
-    update(&mut a, Msg::Counted(Counted::Begun));
+    update(&mut a, Msg::Counted(Counted::Begun(night::morning())));
     let v = night::verified();
     update(&mut a, Msg::Counted(Counted::Found(Box::new(v.clone()))));
     let seen = shown(&a);

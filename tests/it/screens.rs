@@ -91,10 +91,15 @@ fn shot(name: &str, app: &App, theme: &str, with_styles: bool) {
 }
 
 #[test]
-fn the_night_ledger_at_four_sizes_in_two_themes() {
+fn the_night_ledger_at_four_sizes_in_three_themes() {
     for (w, h) in [(200, 60), (120, 40), (80, 24), (60, 16)] {
-        for theme in ["dark", "gruvbox"] {
+        for theme in ["dark", "gruvbox", "mono"] {
             shot(&format!("night_{w}x{h}_{theme}"), &night::app((w, h)), theme, true);
+        }
+        // The others say the same; what they look like is looked at (`REDIAL_SHOTS`).
+        let words = text(&draw(&night::app((w, h)), "dark"));
+        for theme in ["light", "high-contrast", "catppuccin"] {
+            assert_eq!(text(&draw(&night::app((w, h)), theme)), words, "{theme} at {w}x{h}");
         }
     }
 }

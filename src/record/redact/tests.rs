@@ -112,6 +112,19 @@ fn passwords_of_urls_and_whole_headers_go_from_any_text() {
 }
 
 #[test]
+fn a_known_value_is_found_as_json_spells_it_in_any_text() {
+    let r = rules(Extra { values: vec!["s3\"crét-value".into()], ..Extra::default() });
+    for text in [
+        r#"got "s3\"crét-value" of it"#,
+        r#"got "s3\"cr\u00e9t-value" of it"#,
+        r#"{"t":"s3\"cr\u00e9t-value"}"#,
+    ] {
+        let got = line(&r, text);
+        assert!(got.contains(MASK) && !got.contains("value"), "{got}");
+    }
+}
+
+#[test]
 fn json_that_broke_off_is_read_as_far_as_it_goes() {
     let r = rules(Extra { keys: vec!["card".into()], ..Extra::default() });
     let whole = r#"{"a":"fine","card":{"n":"4111-1111"},"l":[{"card":"4222-2222"}],"s":"{\"card\": \"4333-3333\"}"}"#;

@@ -33,7 +33,7 @@ pub async fn follow(
         }
         calls.borrow_and_update();
         let started = Instant::now();
-        tell(&hands, Counted::Begun).await;
+        tell(&hands, Counted::Begun(Time::now())).await;
         let count = tokio::select! {
             count = count(&hands) => count,
             // Called off, or asked for anew.

@@ -5,10 +5,12 @@
 use super::Hands;
 use crate::inspect::Inspector;
 use crate::inspect::list::{Judging, Overview};
+use crate::inspect::scan::PIECE;
 use crate::time::Time;
 use crate::tui::data::Counts;
 use crate::tui::msg::Msg;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -16,6 +18,8 @@ use tokio::sync::watch;
 const REST: u32 = 4;
 /// Rest after a piece of a later pass.
 const PIECE_REST: Duration = Duration::from_millis(60);
+/// A first pass that takes longer says how far it is.
+const SAID_AFTER: Duration = Duration::from_millis(500);
 /// The longest rest between two passes.
 const LONGEST_REST: Duration = Duration::from_secs(5);
 /// How soon a ledger that can't be read is tried again, whether it changed or not (a lock leaves no trace).
@@ -41,7 +45,16 @@ pub async fn follow(hands: Hands, mut calls: watch::Receiver<u64>) {
             l.borrow_and_update();
         }
         let started = Instant::now();
-        let again = match hands.inspector.overview(|| piece_rest(first)).await {
+        // The first pass is waited for: it says how far it is.
+        let seen = AtomicU64::new(0);
+        let rest = || async {
+            let seen = seen.fetch_add(PIECE as u64, Ordering::Relaxed);
+            if first && started.elapsed() >= SAID_AFTER {
+                hands.tell(Msg::Reading(seen)).await;
+            }
+            piece_rest(first).await;
+        };
+        let again = match hands.inspector.overview(rest).await {
             Ok(overview) => {
                 let judging = Arc::new(hands.inspector.judging(overview).await);
                 last_good = counts(&hands, &judging);

@@ -3,8 +3,10 @@ use crate::time::Time;
 use crate::tui::action::{Context, TABLE};
 use crate::tui::app::Start;
 use crate::tui::msg::Msg;
+use crate::tui::tree::Document;
 use crate::tui::update::update;
 use crate::tui::wire::Reach;
+use bytes::Bytes;
 
 fn app() -> App {
     let start = Start { recording: Some("/x/r.jsonl".into()), ..Start::default() };

@@ -134,7 +134,7 @@ fn draw_row(ui: &Ui, what: Row, area: Rect, frame: &mut Frame) {
 }
 
 /// A bar of ten cells in eighths.
-fn progress(percent: f64) -> String {
+pub fn progress(percent: f64) -> String {
     let eighths = (percent.clamp(0.0, 100.0) * 0.8) as usize;
     let part = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
     let full = "█".repeat(eighths / 8);

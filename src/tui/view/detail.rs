@@ -6,6 +6,7 @@ use super::{Ui, calls};
 use crate::journal::bounded::IDLE;
 use crate::journal::generation::generation_name;
 use crate::judge::{HashCheck, State, Strength};
+use crate::model::UNREADABLE;
 use crate::text;
 use crate::time::Time;
 use crate::tui::action::Action;
@@ -139,7 +140,7 @@ fn conclusion(page: &mut Page, line: &Line) {
     let j = &line.judged;
     let (glyph, state) = match j.state {
         // Nothing is said of a row that nobody can see.
-        State::NoRow if is_blind(page) => ("?", "not known: the ledger can't be read now"),
+        State::NoRow if is_blind(line) => ("?", "not known: the ledger can't be read now"),
         State::NoRow => (j.state.glyph(), "no row"),
         _ => (j.state.glyph(), j.state.word()),
     };
@@ -179,9 +180,9 @@ fn conclusion(page: &mut Page, line: &Line) {
     }
 }
 
-/// There is a ledger and it can't be read.
-fn is_blind(page: &Page) -> bool {
-    page.ui.app.counts.as_ref().is_some_and(|c| c.trouble.is_some())
+/// Nobody could look for its row: nothing is said of one.
+fn is_blind(line: &Line) -> bool {
+    line.judged.state == State::NoRow && line.judged.why.starts_with(UNREADABLE)
 }
 
 /// A reason with how strong it is, unless it says so itself or is the ledger's own word.
@@ -199,7 +200,7 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let r = &line.row;
     page.part("row");
     if line.judged.state == State::NoRow {
-        page.text(if is_blind(page) { "can't be read now" } else { "none" }, t.dim);
+        page.text(if is_blind(line) { "can't be read now" } else { "none" }, t.dim);
     } else {
         let owner = r.owner.as_deref().map(|o| format!(", owner {o}")).unwrap_or_default();
         page.text(&format!("status {}{owner}", r.status), t.text);
@@ -228,6 +229,7 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
         _ if !r.effects.is_empty() => {}
         Some(0) => page.text("none", t.dim),
         Some(n) => page.text(&format!("{n}, without a row of the request"), t.warn),
+        None if is_blind(line) => page.text("can't be read now", t.dim),
         None => page.text("not known: this ledger doesn't show them", t.dim),
     }
     for e in r.effects.iter().take(PART) {

@@ -69,7 +69,7 @@ fn facts(app: &App) -> String {
             }
             None => c.headline.clone(),
         },
-        None if app.start.ledger => "reading the ledger…".into(),
+        None if app.start.ledger => reading(app),
         None => {
             let calls = app.wire.as_ref().map_or(0, |w| w.calls_total);
             let s = if calls == 1 { "" } else { "s" };
@@ -80,6 +80,18 @@ fn facts(app: &App) -> String {
             };
             format!("no ledger attached · {calls} call{s} {on}")
         }
+    }
+}
+
+/// How far the first pass is. It looks at rows, hashes and effects: three times over, more or less.
+fn reading(app: &App) -> String {
+    let newest = app.requests.rows.first().map_or(0, |l| l.row.rowid);
+    match (app.reading, newest) {
+        (Some(seen), 1..) => {
+            let percent = seen as f64 * 100.0 / (3.0 * newest as f64);
+            format!("reading the ledger… {}", super::calls::progress(percent.min(99.0)))
+        }
+        _ => "reading the ledger…".into(),
     }
 }
 

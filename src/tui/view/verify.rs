@@ -17,7 +17,11 @@ use ratatui::text::Line;
 pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let watch = &ui.app.watch;
     let note = match watch.run {
-        Run::Counting => "counting…".to_owned(),
+        // A count that takes a moment says for how long.
+        Run::Counting(since) => match since.age_at(ui.app.now) {
+            s if s >= 1.0 => format!("counting for {}…", span(s)),
+            _ => "counting…".to_owned(),
+        },
         Run::Resting(at) => format!("changed since; counts again at {}", at.clock()),
         Run::Waiting => "counts again with every change".into(),
         Run::Off => String::new(),

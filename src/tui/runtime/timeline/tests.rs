@@ -4,6 +4,7 @@ use crate::journal::Kind;
 use crate::journal::event::Purpose;
 use crate::record::entry::{self, Entry, Header, What};
 use crate::recording::Recording;
+use crate::tui::timeline::Goto;
 use std::io::Write;
 
 fn ask(seq: u64, filter: &str, goto: Goto) -> Ask {

@@ -1,0 +1,93 @@
+//! What has come of a body so far, and what is written down of it when no more comes.
+
+use crate::journal::Kind;
+use crate::journal::event::Purpose;
+use crate::record::entry::{End, What, Wire};
+use crate::record::recorder::{Recorder, Stream as Line};
+use crate::wire::sse::Parser;
+use bytes::{Bytes, BytesMut};
+
+/// The first bytes of a body, and how many there were.
+#[derive(Debug)]
+pub(super) struct Kept {
+    bytes: BytesMut,
+    pub seen: u64,
+    limit: usize,
+}
+
+impl Kept {
+    pub fn new(limit: usize) -> Kept {
+        Kept { bytes: BytesMut::new(), seen: 0, limit }
+    }
+
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.seen += chunk.len() as u64;
+        let room = self.limit.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
+    }
+
+    /// What was kept, and how many bytes more there were.
+    pub fn take(&mut self) -> (Bytes, u64) {
+        let kept = self.bytes.split().freeze();
+        let cut = self.seen.saturating_sub(kept.len() as u64);
+        (kept, cut)
+    }
+}
+
+/// A request's message on its way. However it ends, what came of it is written down: nobody asks for the end of
+/// a body whose length was announced.
+pub(super) struct Sending {
+    pub recorder: Recorder,
+    pub generation: u32,
+    pub number: u64,
+    pub came: Kept,
+    pub length: Option<u64>,
+    pub told: bool,
+}
+
+impl Sending {
+    pub fn take(&mut self, chunk: &Bytes, line: &mut Line) {
+        self.came.push(chunk);
+        if self.length.is_some_and(|l| l == self.came.seen) {
+            self.tell();
+        } else {
+            let (what, wire) = line.piece(chunk, self.recorder.rules());
+            self.recorder.put(self.generation, what, wire);
+        }
+    }
+
+    fn tell(&mut self) {
+        if !self.told && self.came.seen > 0 {
+            self.told = true;
+            let (raw, cut) = self.came.take();
+            put_sent(&self.recorder, self.generation, self.number, raw, cut);
+        }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// How an answer is read on its way.
+pub(super) enum Reader {
+    Events { parser: Parser },
+    Whole { came: Kept, length: Option<u64> },
+}
+
+impl Reader {
+    pub fn events(limit: usize) -> Reader {
+        Reader::Events { parser: Parser::new(limit) }
+    }
+
+    pub fn whole(length: Option<u64>, limit: usize) -> Reader {
+        Reader::Whole { came: Kept::new(limit), length }
+    }
+}
+
+pub(super) fn put_sent(recorder: &Recorder, generation: u32, exchange: u64, raw: Bytes, cut: u64) {
+    let kind = Kind::Sent { raw, exchange: Some(exchange), purpose: Purpose::Asked };
+    recorder.put(generation, What::Event(kind), Wire { end: End::None, cut, ..Wire::default() });
+}
