@@ -495,7 +495,11 @@ fn is_over_http(w: &Waits) -> bool {
 
 /// The answer says that the work goes on, or that nothing is known of it.
 pub(super) fn unfinished(result: &str) -> bool {
-    crate::journal::call::answer_status(result, false) != AnswerStatus::Done
+    // A foreign trace may hold the bare object that a tool gave, which is no CallToolResult and says nothing of that.
+    let bare = ["content", "structuredContent", "resultType", "task"]
+        .iter()
+        .all(|key| raw::get(result, key).is_none());
+    !bare && crate::journal::call::answer_status(result, false) != AnswerStatus::Done
 }
 
 /// Stands for a JSON-RPC id: `1` and `"1"` are two.
