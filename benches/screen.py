@@ -36,7 +36,7 @@ def ledger(folder, rows):
 BIG = """
 import json, sys
 row = '{"id": 12345, "title": "Disk almost full", "tags": ["a", "b"], "body": "xxxxxxxxxxxxxxxxxxxx"},'
-big = '[' + row * (50_000_000 // len(row)) + '{"status": "done", "needle": 1}]'
+big = '{"status": "done", "rows": [' + row * (50_000_000 // len(row)) + '{"needle": 1}]}'
 tool = {"name": "find_request", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
 for line in sys.stdin:
     m = json.loads(line)
@@ -171,11 +171,11 @@ def main():
         s.shows(b"big\r", rb"not looked up yet")
         s.shows(b"f", rb"the server says")
         took = lambda what, pair: rows.append((what, f"{ms(pair[0])} ({ms(pair[1])})", ""))
-        took("50 MB of JSON: open the tree", s.shows(b"J", rb"line 1 of"))
+        took("50 MB of JSON: open the tree", s.shows(b"J", rb"\d{7}"))
         s.shows(b"/", rb"search")
-        took("  search what is at its end", s.shows(b"needle", rb'needle.*:.*1'))
-        s.shows(b"\r", rb"raw")
-        took("  turn raw", s.shows(b"r", rb" raw"))
+        took("  search what is at its end", s.shows(b"needle", rb'"needle'))
+        s.shows(b"\r", rb"fold")
+        took("  turn raw", s.shows(b"r", rb"raw"))
         rows.append(("  peak memory", f"{s.peak_mb():.0f} MB", "660 MB after one 3 MB result"))
         s.close()
         s = Screen([], folder)
