@@ -13,6 +13,7 @@ use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Released, Wish};
 use crate::inspect::request::hash_matches;
 use crate::journal::Outcome;
+use crate::judge::Pairing;
 use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
 use crate::recording::Recording;
@@ -141,6 +142,10 @@ pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> 
         call.plain(&mut p);
         after(&mut p, &released);
         p.print();
+    }
+    // Answered well, and by a server that keeps another ledger: what was asked about is not what was done.
+    if released.after.paired.pairing() == Pairing::Contradicted {
+        return Ok(Exit::Found);
     }
     Ok(exit_of(&released.call, prepared.reads_only))
 }

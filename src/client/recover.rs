@@ -10,6 +10,7 @@ use super::stdio::Grace;
 use crate::journal::event::Purpose;
 use crate::journal::{Kind, LinkState};
 use crate::time::Time;
+use crate::wire::frame::Frame;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -120,7 +121,7 @@ impl Driver {
                 Err(_) => Err(format!("{why}; no answer to {method} within {} s", LOOK.as_secs())),
                 // Any answer that comes from an MCP server will do; a gateway's own page is none.
                 Ok(Ok(Reply::Frame(_))) => Ok(()),
-                Ok(Ok(Reply::Status { status: 400..=499, .. })) => Ok(()),
+                Ok(Ok(Reply::Status { status: 400..=499, body, .. })) if is_answer(&body) => Ok(()),
                 Ok(Ok(r)) => Err(format!("{why}; then {method}: {}", follow::words(&r))),
                 Ok(Err(_)) => Err(why),
             };
@@ -306,4 +307,10 @@ impl Driver {
     pub fn usable(&self) -> Option<Arc<Conn>> {
         self.conn.clone().filter(|c| c.protocol().is_some() && !c.is_over())
     }
+}
+
+/// A JSON-RPC answer, of whatever kind.
+fn is_answer(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    matches!(Frame::parse(&text), Frame::Response { .. })
 }

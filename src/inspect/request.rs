@@ -291,7 +291,8 @@ fn paired(
     Paired::fold(session, look_up, first_reads, |id| {
         let row = found.called.get(id)?.as_ref().ok()?.clone();
         let (absent_at, there_since) = (absent.get(id).copied(), histories.there_since(id));
-        Some(Read { row, at: found.at, absent_at, there_since })
+        let done_since = histories.done_since(id);
+        Some(Read { row, at: found.at, absent_at, there_since, done_since })
     })
 }
 

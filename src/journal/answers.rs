@@ -124,6 +124,13 @@ impl Session {
             return settle::answered(self, event.at, call, &answer, frame);
         }
         let key = (event.generation, id.clone());
+        if x.is_some_and(|x| x.call.is_none() && x.rpc_id.as_ref() == Some(&id)) {
+            // The answer to this exchange's own request, whatever call of somebody else carries the same id.
+            if let Some(asked) = self.waiting.remove(&key) {
+                self.other_answer(event, frame, asked, answer);
+            }
+            return;
+        }
         if let Some(call) = self.by_id.get(&key).copied() {
             if let Some(c) = self.calls.get_mut(&call).filter(|c| c.rpc_id != id) {
                 // An earlier round was answered already, which is why there is a later one.

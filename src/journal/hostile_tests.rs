@@ -259,3 +259,22 @@ fn many_results_are_bounded_in_all_however_small_each_is() {
     assert_eq!(kept(&t.session), 5, "the newest ones, half of the limit");
     assert!(t.session.calls.values().rev().take(5).all(|c| c.live.result_let_go.is_none()));
 }
+
+#[test]
+fn the_answer_to_another_client_s_request_of_the_same_id_settles_no_call() {
+    // Two clients share a generation through a tap, and both count from 1: 7 is a call here and a list there.
+    let list = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
+    let tools = r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[],"content":[]}}"#;
+    let mut t = Tape::over_http();
+    t.call(1.0, Some(9));
+    t.sent(1.1, list, Some(10), Purpose::Asked);
+    t.http(1.2, 10, t.status(200, "application/json"));
+    t.received(1.3, tools, Some(10));
+    // Told a second time, it is still no answer to the call.
+    t.received(1.4, tools, Some(10));
+    t.http(1.5, 10, Http::End);
+    assert!(t.it().is_pending(), "{:?}", t.said());
+    t.http(2.0, 9, t.status(200, "application/json"));
+    t.received(2.1, OK, Some(9));
+    assert_eq!((t.it().word(), t.it().extra_answers), ("ok", 0), "{:?}", t.said());
+}

@@ -174,7 +174,7 @@ fn pairing_folds_over_a_session_in_its_order() {
                 "r-1" => None,
                 _ => r2.clone(),
             };
-            Some(Read { row, at: t(9.0), absent_at: None, there_since: None })
+            Some(Read { row, at: t(9.0), absent_at: None, there_since: None, done_since: None })
         })
         .pairing()
     };
@@ -196,7 +196,13 @@ fn a_look_up_is_judged_by_the_first_read_after_it() {
     let mut first = FirstReads::new();
     let mut fold = |row: Option<Row>, at: f64| {
         let read = |_: &str| {
-            Some(Read { row: row.clone(), at: t(at), absent_at: None, there_since: None })
+            Some(Read {
+                row: row.clone(),
+                at: t(at),
+                absent_at: None,
+                there_since: None,
+                done_since: None,
+            })
         };
         Paired::fold(&tape.session, LOOK_UP, &mut first, read).pairing()
     };

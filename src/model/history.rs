@@ -165,6 +165,18 @@ impl Histories {
         Some(self.rows.get(request_id)?.since)
     }
 
+    /// The first read that saw it done, in its present claim.
+    pub fn done_since(&self, request_id: &str) -> Option<Time> {
+        let seen = self.rows.get(request_id).filter(|s| s.gone.is_none() && s.status == "done")?;
+        let was = seen.steps.iter().rev().find_map(|s| match &s.change {
+            Change::Done => Some(Some(s.at)),
+            Change::FirstSeen(status) if status == "done" => Some(Some(s.at)),
+            Change::Claimed(_) | Change::TakenOver { .. } => Some(None),
+            _ => None,
+        });
+        was.flatten()
+    }
+
     /// Since when a row that was there is missed.
     pub fn vanished_at(&self, request_id: &str) -> Option<Time> {
         self.rows.get(request_id)?.gone

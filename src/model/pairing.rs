@@ -7,6 +7,7 @@
 use super::lookup::{LookUp, is_look_up};
 use crate::journal::call::answer_object;
 use crate::journal::{AnswerStatus, Call, CallId, Outcome, Session, Settled};
+use crate::json::raw;
 use crate::judge::Pairing;
 use crate::judge::observed::{claimed_by, prompt, replayed};
 use crate::ledger::Row;
@@ -35,6 +36,8 @@ pub struct Read {
     pub absent_at: Option<Time>,
     /// Since when its row is known to be there, or was there before it went.
     pub there_since: Option<Time>,
+    /// Since when its row, as it is, is known to be done.
+    pub done_since: Option<Time>,
 }
 
 /// What the ledger had when it was first read after each look-up's answer. Later reads say nothing of that
@@ -122,6 +125,21 @@ impl Paired {
                 );
             }
             Some(r) => match (r.status.as_str(), status) {
+                // Done does not end: a server that has the same row can't say otherwise afterwards.
+                ("done", said @ ("running" | "abandoned"))
+                    if read.done_since.is_some_and(|since| since < look.asked_at) =>
+                {
+                    self.denied.insert(
+                        id.clone(),
+                        format!("the server says '{said}' of {id}, which this ledger had finished"),
+                    );
+                }
+                ("done", "done") if names_another(r, look) => {
+                    self.denied.insert(
+                        id.clone(),
+                        format!("the server has another result for {id} than this ledger, and names another thing"),
+                    );
+                }
                 ("done", "done") if results_differ(r, look) => {
                     self.doubt = Some(format!("the server has another result for {id}"));
                 }
@@ -148,6 +166,14 @@ impl Paired {
     /// The row of a request that we sent a call for. `absent_before`: it was looked for before the call
     /// was sent, and was not there.
     pub fn own_call(&mut self, call: &Call, row: &Row, absent_before: bool) {
+        if worked_elsewhere(row, call) {
+            let why = format!(
+                "a call of ours did the work of {} anew, which this ledger had finished before: its effect went elsewhere",
+                row.request_id
+            );
+            self.denied.insert(row.request_id.clone(), why);
+            return;
+        }
         if (claimed_by(row, call) && !answered_otherwise(row, call))
             || (absent_before && made(row, call))
         {
@@ -189,6 +215,29 @@ fn made(row: &Row, call: &Call) -> bool {
                     && (in_time(s) || same == Some(false))
             }
         })
+}
+
+/// The server says that it did the work for this call now, and the row stands as it was claimed and finished before the
+/// call was sent (clocks of one machine may differ by a second).
+fn worked_elsewhere(row: &Row, call: &Call) -> bool {
+    row.status == "done"
+        && call.outcome() == Some(Outcome::Ok)
+        && replayed(call) == Some(false)
+        && row.claimed_at.is_some_and(|claimed| claimed.plus_seconds(1.0) < call.sent_at)
+        && answered_otherwise(row, call)
+}
+
+/// Both results are objects and name different things: a member whose name ends in `id` differs.
+fn names_another(row: &Row, look: &LookUp) -> bool {
+    let Some((stored, said)) = row.result.as_ref().zip(look.result.as_ref()) else { return false };
+    let said = raw::as_str(said).unwrap_or_else(|| said.clone());
+    let ids = |text: &str| -> BTreeMap<String, String> {
+        let members = raw::members(text).unwrap_or_default().into_iter();
+        let named = members.filter(|(name, _)| name.to_ascii_lowercase().ends_with("id"));
+        named.filter_map(|(name, v)| Some((name.to_string(), raw::as_str(v)?))).collect()
+    };
+    let (stored, said) = (ids(stored), ids(&said));
+    stored.iter().any(|(name, value)| said.get(name).is_some_and(|other| other != value))
 }
 
 /// Its answer holds another result than the row, so somebody else did what the row says.
@@ -233,7 +282,7 @@ mod tests {
     }
 
     fn read(row: Option<&Row>, at: f64) -> Read {
-        Read { row: row.cloned(), at: t(at), absent_at: None, there_since: None }
+        Read { row: row.cloned(), at: t(at), absent_at: None, there_since: None, done_since: None }
     }
 
     fn after(looks: &[(&LookUp, Option<&Row>)]) -> Pairing {
@@ -285,7 +334,7 @@ mod tests {
         let as_text = said(crate::json::raw::quote(stored));
         assert_eq!(after(&[(&as_text, Some(&r))]), Pairing::Consistent);
         let other = said(crate::json::raw::quote(r#"{"ticket_id": "T-2"}"#));
-        assert_eq!(after(&[(&other, Some(&r))]), Pairing::Unproven);
+        assert_eq!(after(&[(&other, Some(&r))]), Pairing::Contradicted);
     }
 
     #[test]
@@ -320,7 +369,47 @@ mod tests {
             Row { result: Some(r#"{"ticket_id": "T-1"}"#.into()), ..row("r", "done", "A", 1.0) };
         let with = |result: &str| LookUp { result: Some(result.into()), ..look("r", "done", 50.0) };
         assert_eq!(after(&[(&with(r#"{"ticket_id":"T-1"}"#), Some(&r))]), Pairing::Consistent);
-        assert_eq!(after(&[(&with(r#"{"ticket_id":"T-2"}"#), Some(&r))]), Pairing::Unproven);
+        // It is another thing that was made: somewhere else.
+        assert_eq!(after(&[(&with(r#"{"ticket_id":"T-2"}"#), Some(&r))]), Pairing::Contradicted);
+        // Another form of the same thing, perhaps.
+        assert_eq!(after(&[(&with(r#"{"ticket":"T-2"}"#), Some(&r))]), Pairing::Unproven);
+    }
+
+    #[test]
+    fn done_does_not_end() {
+        let r = row("r", "done", "A", 1.0);
+        let said = |status: &str, done_since: Option<f64>| {
+            let mut p = Paired::default();
+            let read = Read { done_since: done_since.map(t), ..read(Some(&r), 100.0) };
+            p.looked_up(&look("r", status, 50.0), &read);
+            p.pairing()
+        };
+        for status in ["running", "abandoned"] {
+            assert_eq!(said(status, Some(10.0)), Pairing::Contradicted, "{status}");
+            assert_eq!(said(status, Some(60.0)), Pairing::Unproven, "{status}, done since");
+            assert_eq!(said(status, None), Pairing::Unproven, "{status}");
+        }
+        assert_eq!(said("done", Some(10.0)), Pairing::Consistent);
+    }
+
+    #[test]
+    fn work_done_anew_for_a_row_that_was_finished_went_elsewhere() {
+        let stored = r#"{"ticket_id": "T-1"}"#;
+        let with = |claimed: f64, object: &str| {
+            let r = Row { result: Some(stored.into()), ..row("r", "done", "A", claimed) };
+            let mut c = call("r", 1, 9.0).ok(15.0, AnswerStatus::Done);
+            if let Some(s) = c.settled.as_mut() {
+                s.result = Some(format!(r#"{{"structuredContent":{object}}}"#).into());
+            }
+            let mut p = Paired::default();
+            p.own_call(&c, &r, false);
+            p.pairing()
+        };
+        let anew = r#"{"ticket_id":"T-2","replayed":false}"#;
+        assert_eq!(with(1.0, anew), Pairing::Contradicted);
+        assert_ne!(with(10.0, anew), Pairing::Contradicted, "claimed after it was sent");
+        let again = r#"{"ticket_id":"T-1","replayed":true}"#;
+        assert_ne!(with(1.0, again), Pairing::Contradicted);
     }
 
     #[test]
@@ -360,6 +449,7 @@ mod tests {
                 at: t(30.0),
                 absent_at: Some(t(1.0)),
                 there_since,
+                done_since: None,
             };
             Paired::fold(&session, "find_request", &mut FirstReads::new(), |_| Some(read.clone()))
                 .why()

@@ -290,7 +290,8 @@ async fn an_address_on_stderr_ends_no_slow_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_cut_stream_costs_neither_the_session_nor_others_answers() {
-    for lives in [true, false] {
+    // Alive; its connection cut again; a gateway's own page in its place.
+    for (lives, gateway) in [(true, false), (false, false), (false, true)] {
         let primed: Arc<Mutex<Option<String>>> = Arc::default();
         let fake = FakeHttp::any(move |method, request, out, n| {
             match (method, n) {
@@ -301,6 +302,9 @@ async fn one_cut_stream_costs_neither_the_session_nor_others_answers() {
                 ("tools/call", 2) => out.shutdown(Shutdown::Both).unwrap(),
                 ("tools/call", _) => ok(request, out, "after"),
                 ("ping", _) if lives => result(request, out, "{}"),
+                ("ping", _) if gateway => {
+                    answer(out, "404 Not Found", "content-type: text/plain", b"404 page not found");
+                }
                 ("ping", _) => out.shutdown(Shutdown::Both).unwrap(),
                 ("GET", _) => {
                     let id = primed.lock().unwrap().clone().unwrap();
@@ -481,6 +485,27 @@ async fn a_redirect_to_itself_sends_a_call_once_and_one_elsewhere_holds_for_the_
     client.close().await;
     let paths = paths.lock().unwrap();
     assert!(["GET", "DELETE"].iter().all(|m| paths.iter().any(|p| p == m)), "{paths:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_temporary_redirect_moves_no_later_call() {
+    let fake = FakeHttp::any(|method, request, out, n| {
+        match (method, request.path.as_str(), n) {
+            ("tools/call", "/mcp", 1) => {
+                answer(out, "307 Temporary Redirect", "location: /busy", b"");
+            }
+            ("tools/call", "/mcp", _) => ok(request, out, "here"),
+            ("tools/call", ..) => answer(out, "503 Service Unavailable", "", b"busy"),
+            _ => return false,
+        }
+        true
+    });
+    let client = ready(&fake, legacy()).await;
+    let first = call(&client, "{}", 20.0).await;
+    assert_ne!(first.outcome(), Some(Outcome::Ok), "{:?}", first.settled);
+    let second = call(&client, "{}", 20.0).await;
+    assert_eq!(second.outcome(), Some(Outcome::Ok), "{:?}", second.settled);
+    client.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event, refusal};
+use crate::json::raw;
 use crate::wire::frame::{Answer, Frame};
 use bytes::{Bytes, BytesMut};
 use reqwest::{Method, StatusCode, Url};
@@ -82,6 +83,7 @@ async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
     let log = |what| conn.log(Kind::Http { exchange: post.exchange, what });
     let mut url = target.url();
     let mut tried = vec![url.clone()];
+    let mut for_good = true;
     let mut headers = vec![
         ("content-type".to_owned(), "application/json".to_owned()),
         ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
@@ -100,7 +102,8 @@ async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
             }
         };
         let Some(to) = same_origin_redirect(&url, &response) else {
-            if tried.len() > 1 && !response.status().is_redirection() {
+            // Only what moved for good, or what the whole session began with, is where later requests go at once.
+            if tried.len() > 1 && response.status().is_success() && (for_good || opens(&post.raw)) {
                 target.set_moved(url);
             }
             return Some(response);
@@ -110,10 +113,17 @@ async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
             return Some(response);
         }
         let status = response.status().as_u16();
+        for_good &= status == 308;
         log(event::Http::Redirected { status, to: shown_url(to.as_str()) });
         tried.push(to.clone());
         url = to;
     }
+}
+
+/// Whether this message begins a session.
+fn opens(frame: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(frame);
+    raw::get_str(&text, "method").is_some_and(|m| m == "initialize" || m == "server/discover")
 }
 
 /// The exchange failed, and that says nothing of the link: told to the journal and to whoever waits.
