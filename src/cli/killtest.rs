@@ -70,11 +70,24 @@ pub async fn run(a: KilltestArgs) -> Done {
         }
     });
     // Ended from outside: dropping the work ends every server it started.
-    let report = tokio::select! {
-        report = work => report?,
-        () = stopped() => {
-            return Err(Error::new(Exit::Unknown, "stopped before the trials were done; nothing is left running").into());
+    let finished = tokio::select! {
+        report = work => Some(report?),
+        () = stopped() => None,
+    };
+    let Some(report) = finished else {
+        if bar {
+            write!(std::io::stderr(), "\r\u{1b}[K").ok();
         }
+        // What was counted so far was counted.
+        if !a.json && !counted.trials.is_empty() {
+            plain(&counted);
+        }
+        let n = counted.trials.len();
+        return Err(Error::new(
+            Exit::Unknown,
+            format!("stopped after {n} of {total} trials; nothing is left running"),
+        )
+        .into());
     };
     if bar {
         write!(std::io::stderr(), "\r\u{1b}[K").ok();

@@ -204,7 +204,7 @@ impl Inspector {
                 .into_iter()
                 .filter(|l| l.judged.state != State::Done)
                 .take(NAMED)
-                .map(|l| (l.row.request_id, l.judged.state))
+                .map(|l| (l.row.request_id, l.judged.state, l.row.effects.len() as u64))
                 .collect(),
             labels: found.labels.map(|l| l.wanted.into_iter().collect()).unwrap_or_default(),
             unread_rows: judging.overview.how.as_ref().map_or(0, |h| h.unreadable),

@@ -215,9 +215,19 @@ pub async fn run(first: Option<usize>, theme: Option<Theme>) -> Result<Exit> {
         None => super::theme::Themes::built_in()?.for_terminal(false).theme().clone(),
     };
     let no_terminal = |e: io::Error| Error::usage(format!("the terminal can't be used: {e}"));
-    let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
-    let [a, b, c] = kinds.map(signal);
-    let mut signals = [a.map_err(no_terminal)?, b.map_err(no_terminal)?, c.map_err(no_terminal)?];
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+        SignalKind::interrupt(),
+        SignalKind::window_change(),
+    ];
+    let [a, b, c, d] = kinds.map(signal);
+    let mut signals = [
+        a.map_err(no_terminal)?,
+        b.map_err(no_terminal)?,
+        c.map_err(no_terminal)?,
+        d.map_err(no_terminal)?,
+    ];
     let mut screen = Screen::enter().map_err(no_terminal)?;
     let done = turn(first, &theme, &mut screen, &mut signals).await;
     drop(screen);
@@ -229,7 +239,7 @@ async fn turn(
     first: Option<usize>,
     theme: &Theme,
     screen: &mut Screen,
-    signals: &mut [tokio::signal::unix::Signal; 3],
+    signals: &mut [tokio::signal::unix::Signal; 4],
 ) -> Result<()> {
     let mut school = School { finished: progress::finished(), ..School::default() };
     let mut class: Option<Class> = None;
@@ -237,7 +247,7 @@ async fn turn(
     let mut input = Input::start().map_err(gone)?;
     let todo = first.map(|l| open(&mut school, l)).unwrap_or_default();
     carry_out(todo, &mut class)?;
-    let [term, hup, int] = signals;
+    let [term, hup, int, size] = signals;
     while !school.quitting {
         // A terminal that went away is a hang-up, not a fault.
         if screen.paint(|frame| view::view(&school, theme, frame)).is_err() {
@@ -256,6 +266,8 @@ async fn turn(
             _ = term.recv() => break,
             _ = hup.recv() => break,
             _ = int.recv() => break,
+            // No key comes with another size: it is painted anew.
+            _ = size.recv() => continue,
             event = input.next() => match event {
                 None => break,
                 Some(Event::Key(event)) => match Key::from_event(event) {

@@ -285,6 +285,8 @@ struct Doc<'a> {
     endpoint: String,
     /// Tools that need their session.
     session_tools: Vec<&'a str>,
+    /// Tools with calls that were not judged: nothing is known of these.
+    not_judged_tools: Vec<&'a str>,
     calls: Vec<CallJson<'a>>,
     findings: Vec<FindingJson>,
     counts: BTreeMap<&'static str, u64>,
@@ -337,17 +339,21 @@ fn report(
         .iter()
         .filter(|v| matches!(v, Verdict::NotJudged(w) if w.starts_with(GATE)))
         .count();
-    let exit = match (all.total(), stopped) {
-        (0, n) if n == verdicts.len() => Exit::Gate,
-        (0, _) => Exit::Good,
-        _ => Exit::Found,
+    // What was not judged is not cleared: the rest is no all-clear.
+    let exit = match all.total() {
+        1.. => Exit::Found,
+        0 if stopped > 0 => Exit::Gate,
+        0 if verdicts.iter().all(|v| matches!(v, Verdict::NotJudged(_))) => Exit::Unknown,
+        0 => Exit::Good,
     };
+    let open = not_judged(played, verdicts);
     if a.json {
         let doc = Doc {
             schema: "redial/audit@1",
             trace: a.trace.display().to_string(),
             endpoint: runs.settings.name(&runs.endpoint),
             session_tools: tools,
+            not_judged_tools: open,
             calls: played
                 .iter()
                 .zip(verdicts)
@@ -367,6 +373,14 @@ fn report(
         plain(a, runs, played, verdicts, (&tools, notes));
     }
     exit
+}
+
+fn not_judged<'a>(played: &'a [Played], verdicts: &[Verdict]) -> Vec<&'a str> {
+    let open = played.iter().zip(verdicts).filter(|(_, v)| matches!(v, Verdict::NotJudged(_)));
+    let mut tools: Vec<&str> = open.map(|(p, _)| p.tool.as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools
 }
 
 fn told(f: &Finding) -> FindingJson {
@@ -413,7 +427,11 @@ fn plain(
     p.table(&rows, 2);
     p.gap();
     let judged = verdicts.iter().filter(|v| !matches!(v, Verdict::NotJudged(_))).count();
+    let open = not_judged(played, verdicts);
     let (role, last) = match (tools, judged) {
+        ([], n) if n > 0 && !open.is_empty() => {
+            (Role::Warn, format!("{} judged, and nothing found in them", counted(n as u64, "call")))
+        }
         ([], 0) => (Role::Warn, "nothing was judged".to_owned()),
         ([], n) => (
             Role::Good,
@@ -427,5 +445,8 @@ fn plain(
         }
     };
     p.line(role, &last);
+    if !open.is_empty() {
+        p.line(Role::Warn, &format!("not judged, so not cleared: {}", open.join(", ")));
+    }
     p.print();
 }

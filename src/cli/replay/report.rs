@@ -39,6 +39,7 @@ impl Step {
         };
         let (plan, result, why) = match &p.act {
             Act::Skip(why) => ("skip", "skipped", Some(why.to_string())),
+            Act::Call { .. } => ("send", "planned", Some("the gate is asked first".into())),
             _ => ("send", "planned", None),
         };
         Step {
@@ -152,12 +153,24 @@ impl Report {
         self.broke_off.as_deref()
     }
 
+    /// Calls that the gate stopped.
+    fn gated(&self) -> usize {
+        self.steps.iter().filter(|s| s.result == "skipped" && s.gate.is_some()).count()
+    }
+
     /// Prints it, and says the exit status.
     pub fn finish(&self, json: bool) -> Exit {
         self.print(json);
         let none_left = !self.steps.iter().any(|s| s.left);
         match &self.broke_off {
             Some(_) if none_left => Exit::Endpoint,
+            // Nothing that the recording did was done: that is no proof that nothing differs.
+            None if self.gated() > 0 && !self.steps.iter().any(|s| s.left && s.tool.is_some()) => {
+                match self.steps.iter().any(Step::differs) {
+                    true => Exit::Found,
+                    false => Exit::Gate,
+                }
+            }
             None if !self.steps.iter().any(Step::differs) => Exit::Good,
             _ => Exit::Found,
         }
@@ -202,6 +215,16 @@ impl Report {
         let counts: Vec<String> =
             self.counts.iter().map(|(k, n)| format!("{n} {}", k.replace('_', " "))).collect();
         p.line(Role::Strong, &counts.join(" · "));
+        if self.gated() > 0 {
+            let n = self.gated();
+            let calls = if n == 1 { "call was" } else { "calls were" };
+            p.line(
+                Role::Warn,
+                &format!(
+                    "{n} {calls} stopped by the gate: --confirm REQUEST_ID or --confirm-tool NAME lets them pass"
+                ),
+            );
+        }
         if let Some(why) = &self.broke_off {
             p.line(Role::Bad, &format!("broken off: {why}"));
         }
