@@ -129,7 +129,7 @@ impl Audit {
                 Some(word) => format!("{tool} said {word}"),
                 None => return,
             }
-        } else if unfinished(result) {
+        } else if unfinished(result, open.legacy) {
             return;
         } else {
             "sent again under the same request_id, and answered".to_owned()
