@@ -10,11 +10,16 @@ use super::lean;
 use super::names::KEYS;
 use crate::journal::AnswerStatus;
 use crate::json::raw;
+use crate::wire::frame::Answer;
+use crate::wire::id::Id;
 
 /// request_ids whose arguments are remembered.
 const KEYS_KEPT: usize = 1_000_000;
 /// Calls that the server wants more input for.
 const ROUNDS: usize = 1_000;
+
+/// A request of 2026-07-28 names its revision under this name in its `_meta`.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Marks the key of what hangs on an exchange.
 const OF_EXCHANGE: u64 = 1 << 63;
@@ -32,6 +37,7 @@ struct Envelope<'a> {
     params: Option<&'a str>,
     result: Option<&'a str>,
     error: Option<&'a str>,
+    jsonrpc: bool,
 }
 
 impl<'a> Envelope<'a> {
@@ -43,6 +49,7 @@ impl<'a> Envelope<'a> {
             "params" => e.params = Some(v),
             "result" => e.result = Some(v),
             "error" => e.error = Some(v),
+            "jsonrpc" => e.jsonrpc = true,
             _ => {}
         })?;
         Some(e)
@@ -76,7 +83,8 @@ impl Audit {
         let key: Key = (at.generation, exchange.map_or(speaker.session, |x| x | OF_EXCHANGE), n);
         if let Some(n) = exchange {
             let (modern, with_session) = (
-                frame.contains("io.modelcontextprotocol/protocolVersion"),
+                frame.contains(REVISION)
+                    && e.params.and_then(|p| lean::get(p, "_meta")).is_some_and(is_modern),
                 self.lives.get(&at.generation).is_some_and(|l| l.session),
             );
             let x = self.exchanges.entry(n).or_default();
@@ -179,6 +187,7 @@ impl Audit {
         let outside = own.or_else(in_meta).map(|k| k.into_owned());
         let mut open = self.open(at, tool, args, who, outside);
         open.exchange = exchange;
+        open.legacy = self.legacy && !meta.is_some_and(is_modern);
         if more || of.is_some() {
             let earlier = self.rounds.iter().rposition(|r| {
                 r.tool == tool
@@ -223,6 +232,7 @@ impl Audit {
             exchange: None,
             rounds: 1,
             given_up: None,
+            legacy: false,
         }
     }
 
@@ -282,28 +292,55 @@ impl Audit {
 
     pub(super) fn server_said(&mut self, at: At, frame: &str, exchange: Option<u64>) {
         let Some(e) = Envelope::of(frame) else { return };
-        if let Some(method) = e.method.and_then(lean::text) {
-            return self.server_asked(at, &method, e.id.is_some(), exchange);
-        }
         let x = exchange.and_then(|x| self.exchanges.get(&x)).cloned();
+        let answer = match e.method.map(lean::text) {
+            Some(Some(method)) => return self.server_asked(at, &method, e.id.is_some(), exchange),
+            Some(None) => {
+                return self.malformed(at, e.id, x.as_ref(), "its method is not a string");
+            }
+            None => match Answer::of(e.result, e.error) {
+                Some(Ok(answer)) => answer,
+                Some(Err(why)) => return self.malformed(at, e.id, x.as_ref(), why),
+                None if e.jsonrpc => {
+                    return self.malformed(at, e.id, x.as_ref(), "it says nothing");
+                }
+                None => return,
+            },
+        };
         if let Some(x) = &x
-            && x.key.is_some()
             && x.status.is_some_and(|s| !(200..300).contains(&s))
         {
-            return self.refusing_body(at, x, e.id, e.result, e.error);
+            return self.refusing_body(at, x, e.id, &answer);
         }
-        let by_exchange = x.as_ref().and_then(|x| x.key);
-        let Some(id) = e.id.filter(|i| !raw::is_null(i)) else {
-            // On its own exchange an error can belong to nobody else.
-            if let (Some(key), Some(error)) = (by_exchange, e.error) {
-                self.answered(at, key, None, Some(error));
-            }
-            return;
-        };
+        let id = e.id.filter(|i| !raw::is_null(i));
+        if let Some(key) = id.and_then(|id| self.asked_under(at, id, x.as_ref())) {
+            return self.answered(at, key, &answer);
+        }
+        // An error that is the whole body of its exchange, or near on its stream, can belong to nobody else.
+        if let (Some(x), Answer::Error { .. }) = (&x, &answer)
+            && let Some(key) = x.key
+            && (!x.stream || id.is_some_and(|i| Id::from_raw(i).is_near(&Id::from_raw(&x.id))))
+        {
+            self.answered(at, key, &answer);
+        }
+    }
+
+    /// What an id names: what was asked on the same exchange, else what waits under it.
+    fn asked_under(&self, at: At, id: &str, x: Option<&Exchange>) -> Option<Key> {
         let n = number(id);
-        let key = by_exchange.filter(|k| k.2 == n || e.error.is_some());
-        if let Some(key) = key.or_else(|| self.waiting_for((at.generation, 0, n))) {
-            self.answered(at, key, e.result, e.error);
+        let own = x.and_then(|x| x.key).filter(|k| k.2 == n);
+        own.or_else(|| self.waiting_for((at.generation, 0, n)))
+    }
+
+    /// A message that is none. A plain body is the answer of its exchange, whatever its id; on a stream the answer
+    /// may still follow.
+    fn malformed(&mut self, at: At, id: Option<&str>, x: Option<&Exchange>, why: &str) {
+        let own = x.filter(|x| !x.stream).and_then(|x| x.key);
+        let id = id.filter(|i| !raw::is_null(i));
+        let Some(key) = own.or_else(|| self.asked_under(at, id?, x)) else { return };
+        // Whatever else waits stays unanswered all the same.
+        if let Some(Waits::Call(open)) = self.take(key) {
+            self.unknown(&open, format!("the answer is malformed: {why}"), false);
         }
     }
 
@@ -337,32 +374,14 @@ impl Audit {
         }
     }
 
-    pub(super) fn answered(&mut self, at: At, key: Key, result: Option<&str>, error: Option<&str>) {
-        // Both, or neither, is no answer: what it waits for stays unanswered.
-        let legal = match (result, error) {
-            (Some(r), None) => !raw::is_null(r),
-            (None, Some(e)) => raw::is_object(e),
-            _ => false,
-        };
-        match self.take(key) {
-            None | Some(Waits::Other) => {}
-            Some(Waits::Tools) => {
-                if let Some(r) = result {
-                    self.listed(r);
-                }
+    pub(super) fn answered(&mut self, at: At, key: Key, answer: &Answer<'_>) {
+        match (self.take(key), answer) {
+            (None | Some(Waits::Other), _) | (Some(Waits::Tools), Answer::Error { .. }) => {}
+            (Some(Waits::Tools), Answer::Result(r)) => self.listed(r),
+            (Some(Waits::Call(open)), Answer::Result(r)) => self.result(at, *open, r),
+            (Some(Waits::Call(open)), Answer::Error { message, .. }) => {
+                self.settled(*open, End::Failed(message.clone()));
             }
-            Some(Waits::Call(open)) if !legal => {
-                self.unknown(&open, "the answer is malformed".into(), false);
-            }
-            Some(Waits::Call(open)) => match (result, error) {
-                (Some(r), _) => self.result(at, *open, r),
-                (_, Some(e)) => {
-                    let said = lean::get(e, "message").and_then(lean::text).unwrap_or_default();
-                    let end = End::Failed(said.into_owned());
-                    self.settled(*open, end);
-                }
-                _ => {}
-            },
         }
     }
 
@@ -370,18 +389,25 @@ impl Audit {
         let Some(parts) = Parts::of(result) else {
             return self.unknown(&open, "the answer is malformed".into(), false);
         };
+        // Members that decide what it means, of another type.
+        if parts.is_error.is_some_and(|e| raw::as_bool(e).is_none()) {
+            let why = "answered, but its isError is no boolean";
+            return self.unknown(&open, why.into(), false);
+        }
+        if !open.legacy && parts.result_type.is_some_and(|t| raw::as_str(t).is_none()) {
+            let why = "the answer is malformed: its resultType is no string";
+            return self.unknown(&open, why.into(), false);
+        }
         match parts.is_error {
             Some("true") => {
                 let said = parts.texts().join("\n");
                 return self.settled(open, End::Failed(said));
             }
-            Some("false") | None => {}
-            Some(_) => {
-                let why = "answered, but its isError is no boolean";
-                return self.unknown(&open, why.into(), false);
-            }
+            _ => {}
         }
-        if parts.result_type == Some("\"input_required\"") {
+        if !open.legacy
+            && parts.result_type.and_then(raw::as_str).as_deref() == Some("input_required")
+        {
             if self.rounds.len() >= ROUNDS {
                 self.rounds.remove(0);
             }
@@ -444,7 +470,10 @@ impl Audit {
         }
         self.looked_up(&open, &end);
         if self.options.join {
-            self.asked.answered(&open, ok && !matches!(&end, End::Ok(_, r) if unfinished(r)));
+            self.asked.answered(
+                &open,
+                ok && !matches!(&end, End::Ok(_, r) if unfinished(r, open.legacy)),
+            );
         }
         match &end {
             End::Ok(parts, result) => {
@@ -488,18 +517,23 @@ impl Audit {
     }
 }
 
+/// Whether a raw `_meta` is that of a request of 2026-07-28.
+fn is_modern(meta: &str) -> bool {
+    meta.contains(REVISION)
+}
+
 /// What hangs on an exchange of its own ends with that.
 fn is_over_http(w: &Waits) -> bool {
     matches!(w, Waits::Call(open) if open.exchange.is_some())
 }
 
 /// The answer says that the work goes on, or that nothing is known of it.
-pub(super) fn unfinished(result: &str) -> bool {
+pub(super) fn unfinished(result: &str, legacy: bool) -> bool {
     // A foreign trace may hold the bare object that a tool gave, which is no CallToolResult and says nothing of that.
     let bare = ["content", "structuredContent", "resultType", "task"]
         .iter()
         .all(|key| raw::get(result, key).is_none());
-    !bare && crate::journal::call::answer_status(result, false) != AnswerStatus::Done
+    !bare && crate::journal::call::answer_status(result, legacy) != AnswerStatus::Done
 }
 
 /// Stands for a JSON-RPC id: `1` and `"1"` are two.

@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
             "structuredContent" => p.structured = Some(v).filter(|v| !raw::is_null(v)),
             "content" => p.content = Some(v),
             "isError" => p.is_error = Some(v).filter(|v| !raw::is_null(v)),
-            "resultType" => p.result_type = Some(v),
+            "resultType" => p.result_type = Some(v).filter(|v| !raw::is_null(v)),
             "task" | "taskId" => p.task = true,
             _ => {}
         })?;

@@ -34,6 +34,11 @@ pub enum Fact<'a> {
         /// Over HTTP.
         http: bool,
     },
+    /// This revision of the protocol is in use.
+    Agreed {
+        /// It is one before 2026-07-28.
+        legacy: bool,
+    },
     /// The client said this.
     Sent {
         /// The frame.
@@ -80,6 +85,13 @@ pub enum Fact<'a> {
         status: u16,
         /// It names a session.
         session: bool,
+        /// What follows is a stream of events, on which other messages may come as well.
+        stream: bool,
+    },
+    /// The request was sent on to somewhere else.
+    Redirected {
+        /// Which.
+        exchange: u64,
     },
     /// A body that is no JSON-RPC.
     Body {

@@ -73,6 +73,8 @@ pub(super) struct Open {
     pub exchange: Option<u64>,
     pub rounds: u32,
     pub given_up: Option<&'static str>,
+    /// It was made before 2026-07-28, where `resultType` is a member like any other.
+    pub legacy: bool,
 }
 
 /// A handle among the arguments.
@@ -102,6 +104,10 @@ pub(super) struct Exchange {
     pub modern: bool,
     pub speaker: Speaker,
     pub get: bool,
+    /// It is answered with a stream of events, on which other messages may come as well.
+    pub stream: bool,
+    /// It was redirected at least once.
+    pub redirected: bool,
 }
 
 /// What is known of a tool.
@@ -180,6 +186,8 @@ pub struct Audit {
     /// Lines that could not be read.
     pub bad: u64,
     clock: Option<Time>,
+    /// The revision that was agreed on is one before 2026-07-28.
+    pub(super) legacy: bool,
     /// JSON-RPC ids of the client by life, and on which line.
     ids: HashMap<u64, u64>,
     /// Unminted values that were told already.
@@ -217,6 +225,7 @@ impl Audit {
             lost: 0,
             bad: 0,
             clock: None,
+            legacy: false,
             ids: HashMap::new(),
             told: HashSet::new(),
         }
@@ -250,13 +259,20 @@ impl Audit {
                     life.ended.get_or_insert_with(|| "its session was closed by the client".into());
                 }
             }
-            Fact::Status { exchange, status, session } => {
+            Fact::Status { exchange, status, session, stream } => {
                 let x = self.exchanges.entry(exchange).or_default();
                 x.status.get_or_insert(status);
+                x.stream |= stream;
                 if session && let Some(life) = self.lives.get_mut(&at.generation) {
                     life.session = true;
                 }
             }
+            Fact::Redirected { exchange } => {
+                if let Some(x) = self.exchanges.get_mut(&exchange) {
+                    x.redirected = true;
+                }
+            }
+            Fact::Agreed { legacy } => self.legacy = legacy,
             Fact::Body { exchange, text } => self.plain_body(at, exchange, &text),
             Fact::Over { exchange, failed } => self.exchange_over(at, exchange, failed),
             Fact::Ended(why) => self.life_over(at, &why),

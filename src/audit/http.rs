@@ -1,11 +1,13 @@
 //! What an HTTP exchange proves of its call when no answer came under a 2xx: the journal's rules (`journal::ends`),
 //! on what this fold keeps.
 
-use super::calls::number;
 use super::fact::At;
 use super::fold::{Audit, Exchange, Key, Waits};
-use super::lean;
-use crate::journal::refusal::{is_session_lost, page_title, refuses, wants_initialize};
+use crate::journal::refusal::{
+    is_session_lost, page_title, proves_session_lost, refuses, wants_initialize,
+};
+use crate::wire::frame::Answer;
+use crate::wire::id::Id;
 
 impl Audit {
     /// Provably never left, or answered by a status that says it will not be handled: it did nothing.
@@ -29,10 +31,12 @@ impl Audit {
         }
     }
 
-    fn session_lost(&mut self, at: At) {
+    /// A doubt is enough: whoever met it opens a new session.
+    fn session_lost(&mut self, at: At, proven: bool) {
         if let Some(life) = self.lives.get_mut(&at.generation) {
             life.over = true;
-            life.ended.get_or_insert_with(|| "its session was lost".into());
+            let words = if proven { "its session was lost" } else { "its session may be lost" };
+            life.ended.get_or_insert_with(|| words.into());
         }
     }
 
@@ -42,37 +46,48 @@ impl Audit {
         at: At,
         x: &Exchange,
         id: Option<&str>,
-        result: Option<&str>,
-        error: Option<&str>,
+        answer: &Answer<'_>,
     ) {
         let (Some(key), Some(status)) = (x.key, x.status) else { return };
-        let own = id.is_some_and(|i| is_near(i, &x.id) || number(i) == key.2);
-        let code = error.and_then(|e| lean::get(e, "code")).and_then(|c| c.parse::<i64>().ok());
-        let message = error.and_then(|e| lean::get(e, "message")).and_then(lean::text);
-        let message = message.unwrap_or_default();
-        if result.is_some() {
-            self.not_known(key, format!("HTTP {status} with a result in it"));
-        } else if !own && is_session_lost(status, code, &message, x.with_session, own) {
-            self.session_lost(at);
-            self.not_run(key);
-        } else if refuses(status) || (!own && x.modern && wants_initialize(status, code, &message))
+        let Answer::Error { code, message, .. } = answer else {
+            return self.not_known(key, format!("HTTP {status} with a result in it"));
+        };
+        // Whoever gives the request's own id back has read the request: a refusal made before that has none.
+        let own = id.is_some_and(|id| {
+            let (id, asked) = (Id::from_raw(id), Id::from_raw(&x.id));
+            id == asked || id.is_near(&asked)
+        });
+        let proven = proves_session_lost(status, *code, message, x.with_session, own);
+        let doubted = is_session_lost(status, *code, message, x.with_session, own);
+        if proven || doubted {
+            self.session_lost(at, proven);
+        }
+        if proven
+            || (!own && x.modern && wants_initialize(status, *code, message))
+            || refuses(status)
         {
             self.not_run(key);
+        } else if !own && doubted {
+            self.not_known(key, perhaps_lost(status));
         } else if matches!(status, 502..=504) || (status >= 500 && !own) {
             self.not_known(key, format!("HTTP {status} without the tool's own answer"));
         } else {
-            self.answered(at, key, None, error);
+            self.answered(at, key, answer);
         }
     }
 
     pub(super) fn plain_body(&mut self, at: At, exchange: u64, text: &str) {
         let Some(x) = self.exchanges.get(&exchange).cloned() else { return };
         let (Some(key), status) = (x.key, x.status.unwrap_or(0)) else { return };
-        if status != 500 && is_session_lost(status, None, text, x.with_session, false) {
-            self.session_lost(at);
+        let proven = proves_session_lost(status, None, text, x.with_session, false);
+        let doubted = is_session_lost(status, None, text, x.with_session, false);
+        if proven || doubted {
+            self.session_lost(at, proven);
+        }
+        if proven || refuses(status) {
             self.not_run(key);
-        } else if refuses(status) {
-            self.not_run(key);
+        } else if doubted {
+            self.not_known(key, perhaps_lost(status));
         } else {
             let what = match page_title(text) {
                 Some(_) => "an HTML page from a proxy or login",
@@ -85,6 +100,7 @@ impl Audit {
     pub(super) fn exchange_over(&mut self, at: At, exchange: u64, failed: Option<(String, bool)>) {
         let Some(x) = self.exchanges.remove(&exchange) else { return };
         if matches!(failed, Some((_, false)))
+            && !x.redirected
             && let Some(life) = self.lives.get_mut(&at.generation)
         {
             // Nobody listens any more: what opens later is opened after a restart.
@@ -93,13 +109,18 @@ impl Audit {
         }
         let Some(key) = x.key else { return };
         match (failed, x.status) {
+            (Some((why, false)), _) if x.redirected => {
+                // The first server took it in, if only to send it on.
+                let why = format!("redirected, and where it was sent to can't be reached: {why}");
+                self.not_known(key, why);
+            }
             (Some((_, false)), _) => self.not_run(key),
             (Some((why, true)), _) => {
                 self.not_known(key, format!("the connection broke before the answer: {why}"));
             }
             (None, Some(status)) if refuses(status) => self.not_run(key),
             (None, Some(404)) if x.with_session => {
-                self.session_lost(at);
+                self.session_lost(at, true);
                 self.not_run(key);
             }
             (None, Some(status)) if (200..300).contains(&status) => {
@@ -126,8 +147,7 @@ impl Audit {
     }
 }
 
-/// The same digits under another type or spelling.
-fn is_near(a: &str, b: &str) -> bool {
-    let plain = |t: &str| t.trim_matches('"').trim_end_matches(".0").to_owned();
-    plain(a) == plain(b)
+/// Words about a session that don't prove that the call was not run.
+fn perhaps_lost(status: u16) -> String {
+    format!("HTTP {status}: the session may be lost, and whether this call was run is not known")
 }

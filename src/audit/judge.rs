@@ -198,7 +198,7 @@ impl Audit {
                     let found = find(term, result, Some(parts));
                     let name = self.name(&term.name);
                     if !found.iter().any(|f| *f != Found::Empty) {
-                        let goes_on = parts.task || unfinished(result);
+                        let goes_on = parts.task || unfinished(result, open.legacy);
                         if !term.optional && !goes_on {
                             let empty = if found.is_empty() { "" } else { " (it is empty)" };
                             self.not_returned(open, &term.name, empty);

@@ -167,3 +167,14 @@ fn a_call_given_up_is_unknown_until_it_is_answered() {
     // Only waiting at the end of the trace: nothing is concluded.
     assert_eq!(kinds(&T::default().start().ask(1, "create_basket", "{}", "").0, None), [""; 0]);
 }
+
+#[test]
+fn calls_that_nothing_tells_apart_are_not_taken_for_one_another() {
+    let two = |first: &str, second: &str| {
+        let t = T::default().start().ask(1, "charge", first, "").exit().start();
+        kinds(&t.ask(2, "charge", second, "").answer(2, r#"{"content":[]}"#).0, None)
+    };
+    let amount = |r: &str| format!(r#"{{"request_id":"{r}","amount":5}}"#);
+    assert_eq!(two(&amount("r-1"), &amount("r-2")), ["outcome_unknown", "suspect_duplicate"]);
+    assert_eq!(two(r#"{"request_id":"r-1"}"#, r#"{"request_id":"r-2"}"#), ["outcome_unknown"]);
+}

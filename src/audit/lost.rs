@@ -97,9 +97,14 @@ impl Audit {
         });
     }
 
-    /// A new call with the arguments of one that is lost, under another request_id.
+    /// A new call with the arguments of one that is lost, under another request_id. Without any argument but that,
+    /// nothing tells two calls apart or says that they mean the same.
     pub(super) fn same_arguments(&mut self, open: &Open) {
-        let Some(request) = open.request.clone().filter(|_| !self.looks(open.tool)) else { return };
+        let Some(request) =
+            open.request.clone().filter(|_| !open.given.is_empty() && !self.looks(open.tool))
+        else {
+            return;
+        };
         let Some(same) = self.unknowns.by_arguments.get(&open.fingerprint) else { return };
         let earlier = same.iter().rev().find_map(|i| {
             let l = self.unknowns.all.get(*i)?;
@@ -124,7 +129,7 @@ impl Audit {
                 Some(word) => format!("{tool} said {word}"),
                 None => return,
             }
-        } else if unfinished(result) {
+        } else if unfinished(result, open.legacy) {
             return;
         } else {
             "sent again under the same request_id, and answered".to_owned()

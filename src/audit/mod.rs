@@ -25,6 +25,8 @@ pub mod lean;
 mod lost;
 pub mod names;
 pub mod page;
+#[cfg(test)]
+mod parity_tests;
 pub mod read;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,9 @@
 
 use super::fact::{At, Fact, Speaker};
 use super::lean;
+use crate::journal::MODERN;
 use crate::journal::event::{Http, Kind, Note, Transport};
+use crate::journal::exchange::is_event_stream;
 use crate::journal::fold::Ended;
 use crate::json::raw;
 use crate::record::entry::{Line, What, decode, fast_instant};
@@ -138,9 +140,13 @@ impl Reader {
                         method: method.clone(),
                         speaker: speaker(headers),
                     },
-                    Http::Status { status, session, .. } => {
-                        Fact::Status { exchange, status: *status, session: session.is_some() }
-                    }
+                    Http::Status { status, session, content_type, .. } => Fact::Status {
+                        exchange,
+                        status: *status,
+                        session: session.is_some(),
+                        stream: content_type.as_deref().is_some_and(is_event_stream),
+                    },
+                    Http::Redirected { .. } => Fact::Redirected { exchange },
                     Http::Body { raw, .. } => {
                         Fact::Body { exchange, text: String::from_utf8_lossy(raw) }
                     }
@@ -151,6 +157,7 @@ impl Reader {
                     _ => Fact::Other,
                 }
             }
+            Kind::Agreed { protocol } => Fact::Agreed { legacy: protocol != MODERN },
             Kind::StdoutClosed => Fact::Ended("the server closed its stdout".into()),
             Kind::Exit { code, signal, certain } => {
                 let gone_at = certain.then_some(Time(0));

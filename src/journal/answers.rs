@@ -16,7 +16,7 @@ use crate::wire::mirror;
 use bytes::Bytes;
 
 /// The first revision without sessions and with mirrored headers.
-pub(super) const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 
 impl Session {
     pub(super) fn received(&mut self, event: &Event, raw: &Bytes, exchange: Option<u64>) {

@@ -33,6 +33,7 @@ pub mod text;
 pub mod tools;
 pub mod waiting;
 
+pub(crate) use answers::MODERN;
 pub use call::{AnswerStatus, Call, CallId, Outcome, Settled};
 pub use event::{Event, Kind, LinkState, Note};
 pub use fold::{Generation, Session};

@@ -30,6 +30,28 @@ pub enum Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
+    /// From the raw members of a message without a method: an answer, or in words why it is none. `None`: neither is
+    /// there.
+    pub fn of(
+        result: Option<&'a str>,
+        error: Option<&'a str>,
+    ) -> Option<Result<Answer<'a>, &'static str>> {
+        // JSON-RPC 1 wrote both members, the unused one as null: such a null is not there.
+        let (result, error) = match (result, error) {
+            (Some(r), Some(e)) if raw::is_null(e) && !raw::is_null(r) => (Some(r), None),
+            (Some(r), e @ Some(_)) if raw::is_null(r) => (None, e),
+            both => both,
+        };
+        Some(match (result, error) {
+            (None, None) => return None,
+            (Some(_), Some(_)) => Err("it has a result and an error"),
+            (Some(r), None) if raw::is_null(r) => Err("its result is null"),
+            (Some(r), None) => Ok(Answer::Result(r)),
+            (None, Some(e)) if raw::is_object(e) => Ok(Answer::error(e)),
+            (None, Some(_)) => Err("its error is not an object"),
+        })
+    }
+
     /// From the raw error object.
     pub fn error(raw: &'a str) -> Answer<'a> {
         Answer::Error {
@@ -69,26 +91,13 @@ impl<'a> Frame<'a> {
                 None => Frame::Notification { method, params },
             };
         }
-        // JSON-RPC 1 wrote both members, the unused one as null: such a null is not there.
-        let (result, error) = match (find("result"), find("error")) {
-            (Some(r), Some(e)) if raw::is_null(e) && !raw::is_null(r) => (Some(r), None),
-            (Some(r), e @ Some(_)) if raw::is_null(r) => (None, e),
-            both => both,
-        };
-        match (result, error) {
-            (Some(_), Some(_)) => Frame::Malformed { id, why: "it has a result and an error" },
-            (Some(r), None) if raw::is_null(r) => {
-                Frame::Malformed { id, why: "its result is null" }
-            }
-            (Some(r), None) => Frame::Response { id, answer: Answer::Result(r) },
-            (None, Some(e)) if raw::is_object(e) => {
-                Frame::Response { id, answer: Answer::error(e) }
-            }
-            (None, Some(_)) => Frame::Malformed { id, why: "its error is not an object" },
-            (None, None) if find("jsonrpc").is_some() => {
+        match Answer::of(find("result"), find("error")) {
+            Some(Ok(answer)) => Frame::Response { id, answer },
+            Some(Err(why)) => Frame::Malformed { id, why },
+            None if find("jsonrpc").is_some() => {
                 Frame::Malformed { id, why: "it has neither a method, a result nor an error" }
             }
-            (None, None) => Frame::NotRpc,
+            None => Frame::NotRpc,
         }
     }
 }
