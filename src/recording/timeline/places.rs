@@ -7,12 +7,14 @@ use crate::filter::Filter;
 use crate::record::summary::Rpc;
 use crate::recording::rows::Knows;
 use crate::time::Time;
+use std::collections::VecDeque;
 
 /// The places that a filter lets through; all of them without one.
 #[derive(Debug, Default)]
 pub struct Places {
     filter: Filter,
-    found: Vec<u32>,
+    /// In their order; none that the source has let go.
+    found: VecDeque<u32>,
     /// Places before this one have been looked at.
     looked: usize,
 }
@@ -40,12 +42,14 @@ impl Places {
         let range = source.range();
         if range.end < self.looked {
             // The file began anew.
-            (self.looked, self.found) = (0, Vec::new());
+            (self.looked, self.found) = (0, VecDeque::new());
         }
         if self.is_all() {
             self.looked = range.end;
             return false;
         }
+        let gone = self.found.partition_point(|i| (*i as usize) < range.start);
+        self.found.drain(..gone);
         let from = self.looked.max(range.start);
         let to = range.end.min(from + most);
         for i in from..to {
@@ -55,6 +59,11 @@ impl Places {
         }
         self.looked = to;
         to < range.end
+    }
+
+    /// Whether it is known by now if this place is let through.
+    pub fn has_looked_at(&self, place: usize) -> bool {
+        place < self.looked
     }
 
     /// How many there are.
@@ -96,36 +105,47 @@ impl Source {
     }
 
     /// The line of stderr nearest in the order of events, of the same life of the server: the last one before, else
-    /// the first one after.
-    pub fn stderr_near(&self, from: usize) -> Option<usize> {
+    /// the first one after. Places before `seen` are known to hold none, as in all searches here.
+    pub fn stderr_near(&self, from: usize, seen: usize) -> Option<usize> {
         let generation = self.quick(from)?.generation;
         let is = |i: &usize| {
             self.quick(*i).is_some_and(|q| q.kind == "stderr" && q.generation == generation)
         };
         let range = self.range();
-        let before = (range.start..from).rev().take(NEAR).find(is);
-        let after = || (from + 1..range.end).take(NEAR).find(is);
-        before.or_else(after)
+        let before = (range.start.max(seen)..from).rev().take(NEAR).find(is);
+        let near = range.end.min(from.saturating_add(NEAR));
+        before.or_else(|| (seen.max(from + 1)..near).find(is))
     }
 
-    /// The first thing that went wrong at or after `from`.
-    pub fn error_from(&self, from: usize, knows: &dyn Knows) -> Option<usize> {
+    /// The first thing that went wrong at or after `from`, and the calls before it that wait for their answer: what
+    /// is still to be read may show that they went wrong.
+    pub fn error_from(&self, from: usize, knows: &dyn Knows) -> (Option<usize>, Vec<usize>) {
         let range = self.range();
-        (from.max(range.start)..range.end).find(|i| self.is_error(*i, knows))
+        let mut waiting = Vec::new();
+        for i in from.max(range.start)..range.end {
+            if self.is_error(i, knows) {
+                return (Some(i), waiting);
+            }
+            if self.quick(i).is_some_and(|q| q.is_call && q.peer.is_none()) {
+                waiting.push(i);
+            }
+        }
+        (None, waiting)
     }
 
     /// The next end of a server after `from`, else the first of all.
-    pub fn death_after(&self, from: usize) -> Option<usize> {
+    pub fn death_after(&self, from: usize, seen: usize) -> Option<usize> {
         let is = |i: &usize| self.quick(*i).is_some_and(|q| q.kind == "exit");
         let range = self.range();
-        (from + 1..range.end).find(is).or_else(|| range.clone().find(is))
+        let first = || (range.start.max(seen)..range.end).find(is);
+        (seen.max(from + 1)..range.end).find(is).or_else(first)
     }
 
     /// The newest `tools/call` of a request; looks back over a bounded stretch.
-    pub fn call_of(&self, request_id: &str) -> Option<usize> {
-        let calls =
-            self.range().rev().take(NEAR).filter(|i| self.quick(*i).is_some_and(|q| q.is_call));
-        calls.into_iter().find(|i| {
+    pub fn call_of(&self, request_id: &str, seen: usize) -> Option<usize> {
+        let range = self.range();
+        let calls = (range.start.max(seen)..range.end).rev().take(NEAR);
+        calls.filter(|i| self.quick(*i).is_some_and(|q| q.is_call)).find(|i| {
             let text = self.entry(*i).and_then(|e| e.raw().cloned()).unwrap_or_default();
             let s = crate::record::summary::of(&String::from_utf8_lossy(&text));
             s.is_some_and(|s| s.rpc == Rpc::Request && s.request_id.as_deref() == Some(request_id))

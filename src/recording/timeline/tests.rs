@@ -105,19 +105,24 @@ fn steps_lead_to_answers_stderr_errors_and_deaths() {
     let dir = tempfile::tempdir().unwrap();
     for (source, knows) in both(dir.path()) {
         assert_eq!((source.peer(4), source.peer(6), source.peer(5)), (Some(6), Some(4), None));
-        assert_eq!((source.stderr_near(5), source.stderr_near(0)), (Some(3), Some(3)));
-        assert_eq!(source.stderr_near(10), None, "the second life said nothing");
+        assert_eq!((source.stderr_near(5, 0), source.stderr_near(0, 0)), (Some(3), Some(3)));
+        assert_eq!(source.stderr_near(10, 0), None, "the second life said nothing");
         let mut errors = Vec::new();
         let mut from = 0;
-        while let Some(i) = source.error_from(from, &*knows) {
+        while let (Some(i), _) = source.error_from(from, &*knows) {
             errors.push(i);
             from = i + 1;
         }
         // The lost call, the kill, the tool's error; the end of an idle server is none.
         assert_eq!(errors, [5, 8, 11]);
-        let deaths = [0, 8, 12].map(|from| source.death_after(from));
+        let deaths = [0, 8, 12].map(|from| source.death_after(from, 0));
         assert_eq!(deaths, [Some(8), Some(12), Some(8)]);
-        assert_eq!((source.call_of("n-2"), source.call_of("n-9")), (Some(10), None));
+        assert_eq!((source.call_of("n-2", 0), source.call_of("n-9", 0)), (Some(10), None));
+        // Places that were looked at before are not looked at again.
+        assert_eq!((source.call_of("n-2", 10), source.call_of("n-2", 11)), (Some(10), None));
+        assert_eq!((source.stderr_near(5, 4), source.stderr_near(5, 8)), (Some(7), None));
+        assert_eq!((source.death_after(0, 9), source.death_after(8, 13)), (Some(12), None));
+        assert_eq!(source.error_from(5, &*knows), (Some(5), vec![]));
         let seq = source.entry(5).unwrap().seq;
         assert_eq!(source.find(seq), Some(5));
     }
@@ -184,4 +189,29 @@ fn a_filter_finds_its_places_in_pieces_and_as_show_does() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_session_lets_go_is_no_match_any_more() {
+    let journal = Journal::new();
+    let mut source = Source::Live(Live::new(journal.clone()));
+    let filter = parse("kind:stderr").unwrap();
+    let mut places = Places::new(filter);
+    let knows = journal.read(Clone::clone);
+    let large = bytes::Bytes::from(vec![b'x'; 4 << 20]);
+    for n in 0..60 {
+        let kind = match n % 2 {
+            0 => Kind::Stderr { raw: large.clone() },
+            _ => Kind::Exit { code: Some(0), signal: None, certain: true },
+        };
+        journal.append(1, kind);
+        source.advance().unwrap();
+        while places.look(&source, &knows, &Judged::new(), Time(0), 10) {}
+    }
+    let range = source.range();
+    assert!(range.start > 0, "old ones are let go");
+    let want: Vec<usize> = range.clone().filter(|i| i % 2 == 0).collect();
+    let found: Vec<usize> =
+        (0..places.len(&source)).map(|r| places.at(&source, r).unwrap()).collect();
+    assert_eq!(found, want);
 }

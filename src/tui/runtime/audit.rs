@@ -42,18 +42,20 @@ pub async fn follow(hands: Hands, mut asked: watch::Receiver<bool>) {
             return;
         }
     };
-    let mut events = None;
+    let mut before = None;
     loop {
         let Some(mut a) = auditing.take() else { return };
         let worked = tokio::task::spawn_blocking(move || {
             let more = a.pieces();
-            (a, more)
+            let now = Some((a.trace.audit.events, a.trace.audit.bad, more));
+            // Tens of thousands of findings are put into words for it.
+            let told = (now != before).then(|| Arc::new(a.told(more)));
+            (a, more, now, told)
         });
-        let Ok((a, more)) = worked.await else { return };
-        let now = (a.trace.audit.events, a.trace.audit.bad, more);
-        if events != Some(now) {
-            events = Some(now);
-            hands.tell(Msg::Audited(Arc::new(a.told(more)))).await;
+        let Ok((a, more, now, told)) = worked.await else { return };
+        before = now;
+        if let Some(told) = told {
+            hands.tell(Msg::Audited(told)).await;
         }
         auditing = Some(a);
         if !more {

@@ -2,6 +2,7 @@
 //! tells windows of rows. Nothing is read before somebody looks, and nothing is followed when nobody does.
 
 mod side;
+mod wanted;
 
 use super::Hands;
 use crate::filter::{Field, parse};
@@ -129,15 +130,7 @@ impl Reader {
         if ask.follow && !ask.paused {
             side.end();
         }
-        if let Some(goto) = side.wanted.take() {
-            let found = side.go(&goto);
-            if let Err(why) = found {
-                match side.through {
-                    true => said = Some(why),
-                    false => side.wanted = Some(goto),
-                }
-            }
-        }
+        said = side.seek().or(said);
         self.dirty |= changed && !ask.paused;
         let due = self.told_at.is_none_or(|t| t.elapsed() >= TELL);
         let more = !side.through;

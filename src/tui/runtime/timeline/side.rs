@@ -1,6 +1,7 @@
 //! One stream of the time line as far as it was read: where the selection is, which events the filter lets through,
 //! and the window around.
 
+use super::wanted::Wanted;
 use crate::filter::{Filter, parse};
 use crate::journal::Kind;
 use crate::record::entry::What;
@@ -28,8 +29,10 @@ pub(super) struct Side {
     places: Places,
     pub(super) filter: String,
     selected: usize,
+    /// Where the selection stood when the filter was set, until the filter has looked that far.
+    near: Option<usize>,
     /// A jump to something that may not have been read yet.
-    pub(super) wanted: Option<Goto>,
+    wanted: Option<Wanted>,
     text: Option<Arc<Shown>>,
     written: Box<dyn Fn() -> bool + Send>,
     /// All events were read, and all were looked at.
@@ -52,6 +55,7 @@ impl Side {
             places: Places::default(),
             filter: String::new(),
             selected: 0,
+            near: None,
             wanted: None,
             text: None,
             written,
@@ -76,12 +80,17 @@ impl Side {
             }
         }
         let now = Time::now();
-        let mut unseen = true;
-        while unseen && began.elapsed() < PIECE * 2 {
-            unseen = self.places.look(source, &*self.knows, &self.judged, now, LOOK_AT);
-        }
+        // Once at least: what is let go is no match any more.
+        let unseen = loop {
+            let unseen = self.places.look(source, &*self.knows, &self.judged, now, LOOK_AT);
+            if !unseen || began.elapsed() >= PIECE * 2 {
+                break unseen;
+            }
+        };
         self.through = !more && !unseen;
-        (source.range(), source.progress(), self.places.len(source), self.through) != before
+        let after = (source.range(), source.progress(), self.places.len(source), self.through);
+        self.stay();
+        after != before
     }
 
     /// Takes a question; what there is to say of it.
@@ -89,17 +98,41 @@ impl Side {
         if ask.filter != self.filter {
             self.filter.clone_from(&ask.filter);
             self.places = Places::new(parse(&ask.filter).unwrap_or_else(|_| Filter::default()));
+            self.near = Some(self.selected);
             self.work();
-            self.settle();
         }
-        self.wanted = None;
-        match self.go(&ask.goto) {
-            Ok(()) => None,
-            Err(_) if !self.through => {
-                self.wanted = Some(ask.goto.clone());
-                None
+        if ask.goto != Goto::Stay {
+            self.near = None;
+        }
+        self.wanted = Some(Wanted::new(ask.goto.clone(), self.selected));
+        self.seek()
+    }
+
+    /// Tries the jump that is wanted, among what is new; why it leads nowhere, once all is read.
+    pub(super) fn seek(&mut self) -> Option<String> {
+        let mut wanted = self.wanted.take()?;
+        let why = self.go(&mut wanted).err()?;
+        if self.through {
+            return Some(why);
+        }
+        self.wanted = Some(wanted);
+        None
+    }
+
+    /// Keeps the selection on something that is there: near the place where a new filter found it, and off what the
+    /// source has let go.
+    fn stay(&mut self) {
+        let Ok(source) = &self.source else { return };
+        let range = source.range();
+        if let Some(near) = self.near {
+            self.selected = near;
+            if self.through || self.places.has_looked_at(near) {
+                self.near = None;
             }
-            Err(why) => Some(why),
+            self.settle();
+        } else if self.selected < range.start {
+            self.selected = range.start;
+            self.settle();
         }
     }
 
@@ -122,11 +155,11 @@ impl Side {
         self.selected = last.unwrap_or(self.selected);
     }
 
-    pub(super) fn go(&mut self, goto: &Goto) -> Result<(), String> {
+    fn go(&mut self, wanted: &mut Wanted) -> Result<(), String> {
         let Ok(source) = &self.source else { return Ok(()) };
-        let (at, knows) = (self.selected, &*self.knows);
+        let (at, seen) = (wanted.at, wanted.seen(source));
         let generation = source.quick(at).map_or(0, |q| q.generation);
-        let place = match goto {
+        let place = match &wanted.goto {
             Goto::Stay => return Ok(()),
             Goto::By(by) => {
                 let rank = self.places.rank(source, at).saturating_add_signed(*by);
@@ -147,22 +180,25 @@ impl Side {
                 .ok_or("it is no longer kept".to_owned()),
             Goto::Event(seq) => source.find(*seq).ok_or(format!("event {seq} isn't among these")),
             Goto::Request(id) => {
-                source.call_of(id).ok_or(format!("no call of {id} is among these events"))
+                source.call_of(id, seen).ok_or(format!("no call of {id} is among these events"))
             }
             Goto::Peer => {
                 source.peer(at).ok_or("nothing answers this event, and it answers nothing".into())
             }
             Goto::Stderr => source
-                .stderr_near(at)
+                .stderr_near(at, seen)
                 .ok_or(format!("generation {generation} wrote nothing to stderr")),
-            Goto::FirstError => source.error_from(0, knows).ok_or("nothing went wrong here".into()),
-            Goto::NextError => {
-                source.error_from(at + 1, knows).ok_or("nothing went wrong after this".into())
-            }
+            Goto::FirstError => wanted
+                .error(source, 0, &*self.knows, self.through)
+                .ok_or("nothing went wrong here".into()),
+            Goto::NextError => wanted
+                .error(source, at + 1, &*self.knows, self.through)
+                .ok_or("nothing went wrong after this".into()),
             Goto::Death => {
-                source.death_after(at).ok_or("no server's end is among these events".into())
+                source.death_after(at, seen).ok_or("no server's end is among these events".into())
             }
         };
+        wanted.seen = source.range().end;
         self.selected = place?;
         Ok(())
     }

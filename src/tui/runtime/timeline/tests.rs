@@ -54,14 +54,19 @@ fn reader(file: &tempfile::NamedTempFile) -> Reader {
     Reader { sides: [Some(side), None], ask: None, told_at: None, dirty: false, hands: None }
 }
 
-/// Works until nothing is left to do; the last window.
+/// Works until nothing is left to do; the last window, with the last thing that was said. How many turns that takes is
+/// a matter of how busy the machine is.
 fn through(r: &mut Reader, first: Vec<Ask>) -> Window {
-    let (mut window, mut more) = r.turn(first);
+    let (window, mut more) = r.turn(first);
+    let mut window = window.unwrap();
     while more {
         let (w, m) = r.turn(Vec::new());
-        (window, more) = (w.or(window), m);
+        more = m;
+        if let Some(w) = w {
+            window = Window { said: w.said.clone().or(window.said), ..w };
+        }
     }
-    window.unwrap()
+    window
 }
 
 fn place(w: &Window) -> (Option<usize>, usize, usize) {
@@ -131,4 +136,116 @@ fn what_is_written_meanwhile_is_told_and_followed_unless_paused() {
     add(12..13, &mut file);
     r.told_at = None;
     assert!(r.turn(Vec::new()).0.is_none(), "paused: nothing is told");
+}
+
+#[test]
+fn a_filter_that_looks_in_pieces_stays_near_the_place_where_it_was_set() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    calls(3000, &mut file);
+    let mut r = reader(&file);
+    assert_eq!(through(&mut r, vec![ask(1, "", Goto::Place(5001))]).selected, Some(5001));
+    // The text of every event is read for it: too much for one turn.
+    let w = through(&mut r, vec![ask(2, "text:isError | tool:t1 kind:request", Goto::Stay)]);
+    assert_eq!((w.selected, w.total), (Some(5000), 1500));
+}
+
+#[test]
+fn the_selection_leaves_what_a_session_lets_go() {
+    let journal = crate::journal::Journal::new();
+    let source = Ok(Source::Live(Live::new(journal.clone())));
+    let mut side = Side::new("s".into(), source, Box::new(Nobody), Box::new(|| true));
+    let large = bytes::Bytes::from(vec![b'x'; 4 << 20]);
+    let put = |n: usize| {
+        for i in 0..n {
+            let exit = Kind::Exit { code: Some(0), signal: None, certain: true };
+            let kind = if i % 2 == 0 { Kind::Stderr { raw: large.clone() } } else { exit };
+            journal.append(1, kind);
+        }
+    };
+    for (n, filter) in ["", "kind:exit"].into_iter().enumerate() {
+        put(4);
+        side.work();
+        let first = Ask { which: Which::Live, ..ask(n as u64, filter, Goto::Start) };
+        side.take(&first);
+        let before = side.window(&first, None).selected.unwrap();
+        // The journal itself keeps only the last ones for somebody who looks seldom.
+        for _ in 0..30 {
+            put(2);
+            side.work();
+        }
+        while !side.through {
+            side.work();
+        }
+        let w = side.window(&Ask { goto: Goto::Stay, ..first.clone() }, None);
+        let start = side.source.as_ref().unwrap().range().start;
+        assert!(before < start, "it is gone");
+        let first_kept = w.rows.first().map(|(place, _)| *place);
+        assert_eq!(w.selected, first_kept, "{filter}");
+        assert!(w.selected.is_some_and(|s| s == start || s == start + 1), "{filter}");
+        side.take(&first);
+        assert_eq!(side.window(&first, None).selected, first_kept, "{filter}: at the start");
+    }
+}
+
+#[test]
+fn a_jump_waits_for_what_is_still_to_be_read() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    calls(4000, &mut file);
+    let sent = |id: u64| {
+        let raw = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"request_id":"r-{id}"}}}}}}"#
+        );
+        Kind::Sent { raw: raw.into(), exchange: None, purpose: Purpose::Asked }
+    };
+    let mut put = |seq: u64, kind: Kind| {
+        let e = Entry::new(seq, Time(seq as i64), seq, 1, What::Event(kind));
+        file.write_all(entry::line(&e).as_bytes()).unwrap();
+    };
+    put(8001, sent(4001));
+    for n in 8002..10_000 {
+        put(n, Kind::Stderr { raw: b"busy".to_vec().into() });
+    }
+    put(10_000, Kind::Exit { code: None, signal: Some(9), certain: true });
+    for (goto, want) in [
+        (Goto::Request("r-4001".into()), 8000),
+        (Goto::Event(10_000), 9999),
+        (Goto::Death, 9999),
+        (Goto::Stderr, 8001),
+    ] {
+        let mut r = reader(&file);
+        let w = through(&mut r, vec![ask(1, "", goto.clone())]);
+        assert_eq!((w.selected, w.said), (Some(want), None), "{goto:?}");
+    }
+}
+
+/// Every call that waits is lost.
+struct Lost;
+
+impl Knows for Lost {
+    fn outcome(&self, _: u64) -> Option<(Option<Outcome>, Option<f64>)> {
+        Some((Some(Outcome::Unknown), None))
+    }
+    fn death(&self, _: u32) -> Option<String> {
+        None
+    }
+    fn lost(&self, _: u32) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_call_that_waited_when_it_was_looked_at_may_be_the_first_that_went_wrong() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    calls(3, &mut file);
+    let raw = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"t"}}"#;
+    let kind = Kind::Sent { raw: raw.into(), exchange: None, purpose: Purpose::Asked };
+    let e = Entry::new(7, Time(7), 7, 1, What::Event(kind));
+    file.write_all(entry::line(&e).as_bytes()).unwrap();
+    let mut source = Source::File(Box::new(Index::open(file.path()).unwrap()));
+    while source.advance().unwrap() {}
+    let mut wanted = wanted::Wanted::new(Goto::FirstError, 0);
+    assert_eq!(wanted.error(&source, 0, &Nobody, false), None);
+    wanted.seen = source.range().end;
+    assert_eq!(wanted.error(&source, 0, &Lost, false), None, "nothing new");
+    assert_eq!(wanted.error(&source, 0, &Lost, true), Some(6));
 }
