@@ -6,6 +6,8 @@
 
 mod argv;
 mod block;
+mod event;
+mod form;
 mod json;
 mod masked;
 mod names;
@@ -16,10 +18,10 @@ pub use block::KeyBlock;
 pub use masked::{is_hidden, masked};
 
 use super::entry::{Entry, What};
-use crate::journal::event::{Http, Kind, Transport};
 use crate::json::raw::quote;
 use bytes::Bytes;
-use names::{HEADERS_OF_LINES, NAMED, PATTERNS, bare};
+use event::is_name;
+use names::{HEADERS_OF_LINES, NAMED, PATTERNS, bare, names_open_token};
 use regex::bytes::{Captures, Regex, RegexSet};
 use std::borrow::Cow;
 
@@ -126,7 +128,7 @@ impl Rules {
         let mut n = 0;
         for i in self.any.matches(bytes).iter() {
             if let Some(p) = self.patterns.get(i) {
-                n += replace(p, &mut out);
+                n += replace(p, &mut out, |_, value| form::fits(i, value));
             }
         }
         (out, n)
@@ -136,7 +138,7 @@ impl Rules {
     fn prose<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, u32) {
         let (mut out, mut n) = self.bytes(bytes);
         for p in [&HEADERS_OF_LINES, &NAMED].into_iter().filter_map(|p| p.as_ref()) {
-            n += replace(p, &mut out);
+            n += replace(p, &mut out, |found, _| !names_open_token(found));
         }
         (out, n)
     }
@@ -174,52 +176,20 @@ impl Rules {
                 n += 1;
             }
         }
-        match &mut e.what {
-            What::Event(Kind::Opened { transport: Transport::Stdio { command, .. } }) => {
-                *command = self.argv(command);
-            }
-            What::Event(
-                Kind::Opened { transport: Transport::Http { url } }
-                | Kind::Http {
-                    what: Http::Request { url, .. } | Http::Redirected { to: url, .. },
-                    ..
-                },
-            ) => *url = self.url(url),
-            What::Event(Kind::Http { what: Http::Status { session, location, .. }, .. }) => {
-                if let Some(l) = location {
-                    *l = self.url(l);
-                }
-                // A tap has given it a name already.
-                if let Some(s) = session.as_mut().filter(|s| !is_name(s)) {
-                    *s = MASK.into();
-                }
-            }
-            What::Event(Kind::Note(crate::journal::Note::Text(t))) => {
-                if let (Cow::Owned(new), count) = self.text(t) {
-                    *t = new;
-                    n += count;
-                }
-            }
-            _ => {}
-        }
+        n += self.strings(&mut e.what);
         e.wire.redacted = e.wire.redacted.saturating_add(n);
     }
 }
 
-/// A name that a tap gave a session id, or the mask.
-fn is_name(value: &str) -> bool {
-    value == MASK
-        || value.strip_prefix("session-").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-}
-
-fn replace(p: &Regex, text: &mut Cow<'_, [u8]>) -> u32 {
+/// Replaces what `p` finds where `fits`, asked for all of it and for the value in it, says so.
+fn replace(p: &Regex, text: &mut Cow<'_, [u8]>, fits: impl Fn(&[u8], &[u8]) -> bool) -> u32 {
     let mut n = 0;
     let new = p.replace_all(text, |c: &Captures<'_>| {
         let Some(whole) = c.get(0) else { return Vec::new() };
         let value = c.get(1).unwrap_or(whole);
         let mut out = whole.as_bytes().to_vec();
         let at = value.start() - whole.start()..value.end() - whole.start();
-        if value.as_bytes() != MASK.as_bytes() {
+        if value.as_bytes() != MASK.as_bytes() && fits(whole.as_bytes(), value.as_bytes()) {
             n += 1;
             out.splice(at, MASK.bytes());
         }

@@ -135,7 +135,9 @@ impl Rules {
                         cuts.push((t.at, t.at + t.raw.len(), new.into()));
                     }
                 }
-                Kind::Number if secret => {
+                Kind::Number
+                    if by_path || by_name.as_ref().is_some_and(|k| self.is_secret_number(k)) =>
+                {
                     cuts.push((t.at, t.at + t.raw.len(), Cow::Borrowed("\"[redacted]\"")));
                 }
                 // null, true and false hide nothing.

@@ -5,8 +5,14 @@ use regex::bytes::Regex;
 use std::sync::LazyLock;
 
 /// Names (without case, `-`, `_`, `.`) whose value is a secret, and endings of such names.
-const NAMES: [&str; 6] = ["token", "auth", "pwd", "pass", "jwt", "sessionid"];
+const NAMES: [&str; 5] = ["auth", "pwd", "pass", "jwt", "sessionid"];
 const ENDINGS: [&str; 26] = [
+    "token",
+    "accesstokens",
+    "apitokens",
+    "authtokens",
+    "refreshtokens",
+    "secrets",
     "password",
     "passwd",
     "passphrase",
@@ -22,26 +28,46 @@ const ENDINGS: [&str; 26] = [
     "functionskey",
     "masterkey",
     "encryptionkey",
-    "accesstoken",
-    "refreshtoken",
-    "authtoken",
-    "idtoken",
-    "bearertoken",
-    "sessiontoken",
     "privatekey",
     "signingkey",
     "authorization",
     "cookie",
     "credentials",
 ];
+/// Endings of names that end in `token` and hold a place in a list, an id of a request or a word of a model.
+const OPEN_TOKENS: [&str; 20] = [
+    "pagetoken",
+    "nexttoken",
+    "previoustoken",
+    "startingtoken",
+    "continuationtoken",
+    "cursortoken",
+    "synctoken",
+    "progresstoken",
+    "idempotencytoken",
+    "clientrequesttoken",
+    "maxtoken",
+    "pertoken",
+    "stoptoken",
+    "starttoken",
+    "endtoken",
+    "eostoken",
+    "bostoken",
+    "padtoken",
+    "unktoken",
+    "masktoken",
+];
 /// Headers that end in `key` and hold no secret.
 const OPEN_KEYS: [&str; 4] = ["idempotencykey", "routingkey", "surrogatekey", "cachekey"];
 
-/// Well-known forms. Where a pattern has a group, only the group is replaced.
-pub(super) const PATTERNS: [&str; 11] = [
+/// Well-known forms. Where a pattern has a group, only the group is replaced. What the first three find is prose
+/// unless [`form::fits`](super::form::fits) says otherwise.
+pub(super) const PATTERNS: [&str; 12] = [
     r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})",
     r"(?i)\bbasic\s+([A-Za-z0-9+/]{12,}={0,2})",
     r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
+    // After the header's name anything is one.
+    r#"(?i)\bauthorization["']?\s*[=:]\s*["']?(?:bearer|basic|token|digest|negotiate)\s+([^\s"',;\\]{3,})"#,
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
     r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -80,8 +106,14 @@ impl Rules {
         }
         let b = bare(name);
         NAMES.contains(&b.as_str())
-            || ENDINGS.iter().any(|e| b.ends_with(e))
+            || (ENDINGS.iter().any(|e| b.ends_with(e)) && !is_open_token(&b))
             || self.keys.contains(&b)
+    }
+
+    /// Whether a number under this secret name is a secret: one under `pass` or `secrets` counts.
+    pub(super) fn is_secret_number(&self, name: &str) -> bool {
+        let b = bare(name);
+        self.keys.contains(&b) || (b != "pass" && !b.ends_with("tokens") && !b.ends_with("secrets"))
     }
 
     /// Whether this value under this name is a secret: `pwd` is a password or the working directory, and a path
@@ -94,12 +126,23 @@ impl Rules {
     /// Whether the value of this header is a secret.
     pub fn is_secret_header(&self, name: &str) -> bool {
         let b = bare(name);
+        // SEP-2243: an argument of a tool once more, as a header of its call.
+        if let Some(argument) = b.strip_prefix("mcpparam")
+            && (self.is_secret_name(argument) || self.ends_a_path(argument))
+        {
+            return true;
+        }
         self.is_secret_name(name)
             || matches!(b.as_str(), "mcpsessionid" | "setcookie" | "proxyauthorization" | "xauth")
-            || b.ends_with("token")
             || b.ends_with("signature")
             || b.ends_with("csrf")
             || (b.ends_with("key") && !OPEN_KEYS.iter().any(|k| b.ends_with(k)))
+    }
+
+    /// Whether a path that a person gave may lead to a member of this name.
+    fn ends_a_path(&self, bare_name: &str) -> bool {
+        let last = self.paths.iter().filter_map(|p| p.last());
+        last.into_iter().any(|l| l == "*" || bare(l) == bare_name)
     }
 
     /// Whether the value of this parameter of a URL is a secret.
@@ -108,6 +151,17 @@ impl Rules {
             || matches!(bare(name).as_str(), "code" | "sig")
             || bare(name).ends_with("credential")
     }
+}
+
+/// Whether what a name and a sign before a value say is a token that is no secret (`page_token=`).
+pub(super) fn names_open_token(found: &[u8]) -> bool {
+    let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
+    let name: Vec<u8> = found.iter().take_while(is_name).copied().collect();
+    is_open_token(&bare(&String::from_utf8_lossy(&name)))
+}
+
+fn is_open_token(bare_name: &str) -> bool {
+    OPEN_TOKENS.iter().any(|e| bare_name.ends_with(e))
 }
 
 /// The form of a path.

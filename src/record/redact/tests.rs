@@ -1,4 +1,6 @@
 use super::*;
+use crate::journal::Note;
+use crate::journal::event::{Http, Kind, LinkState, Transport};
 use crate::json::raw;
 use crate::record::entry::line as written;
 use crate::time::Time;
@@ -54,6 +56,130 @@ fn credentials_are_seen_in_strings_and_in_prose() {
     ] {
         assert_eq!(line(r, same), same);
     }
+}
+
+#[test]
+fn prose_names_and_counts_are_no_secrets() {
+    let r = plain();
+    for same in [
+        r#"{"request_id":"night-001","title":"Basic troubleshooting guide is missing"}"#,
+        "bearer certificates expired; basic functionality broken, Basic internationalization/localization",
+        "ALTER TABLE a DROP CONSTRAINT pk_customer_addresses",
+        r#"{"request_id":"rk-2026-11-29-refund-0001","c":"pk_test_results_by_customer"}"#,
+        r#"{"pass":41,"fail":2,"tokens":7,"max_tokens":5,"access_tokens":3,"secrets":0}"#,
+        r#"{"page_token":"abc","nextPageToken":"def","progressToken":"p-1","NextToken":"x"}"#,
+        "GET /x?page_token=abcdef and page_token: abcdef",
+    ] {
+        assert_eq!(line(r, same), same);
+    }
+    for (text, secret) in [
+        ("Bearer 0123456789abcdef0123456789abcdef", "0123456789"),
+        ("bearer mF_9.B5f-4.1JqM", "mF_9"),
+        ("Basic YWxhZGRpbjpvcGVuc2VzYW1l", "YWxh"),
+        ("basic dXNlcjpwYXNz", "dXNl"),
+        (r#"{"t":"curl -H 'Authorization: Basic abcdefghijklmnop'"}"#, "abcdef"),
+        (r#"{"t":"Authorization: Bearer certificates"}"#, "certificates"),
+        ("key sk_live_abcdefghijklmnopqrst", "abcdef"),
+        ("key rk_test_4eC39HqLyjWDarjtT1zdp7dc", "4eC3"),
+        ("key sk-ant-api03-abcdefgh-ijklmnop", "abcdef"),
+        ("key sk-proj-abcdefghijklmnop", "abcdef"),
+        ("key sk-0123456789abcdef0123456789abcdef", "012345"),
+        ("key sk-AbCdEfGh1234567890xyz", "AbCd"),
+        (r#"{"pass":"hunter2222","auth":12345678}"#, "12345678"),
+    ] {
+        let got = line(r, text);
+        assert!(!got.contains(secret) && got.contains(MASK), "{got}");
+    }
+}
+
+#[test]
+fn members_are_named_like_what_is_hidden_in_stderr() {
+    let r = plain();
+    for name in [
+        "api_token",
+        "githubToken",
+        "GITHUB_TOKEN",
+        "x-token",
+        "token",
+        "secrets",
+        "client_secrets",
+    ] {
+        assert_eq!(
+            line(r, &format!(r#"{{"{name}":"hunter2222"}}"#)),
+            format!(r#"{{"{name}":"[redacted]"}}"#)
+        );
+    }
+    let lists = r#"{"secrets":["hunter2222"],"access_tokens":["hunter2222"]}"#;
+    assert_eq!(line(r, lists), r#"{"secrets":"[redacted]","access_tokens":"[redacted]"}"#);
+    // Whoever names it means it.
+    let named = rules(Extra { keys: vec!["page-token".into(), "pass".into()], ..Extra::default() });
+    assert_eq!(
+        line(&named, r#"{"page_token":"abc","pass":41}"#),
+        r#"{"page_token":"[redacted]","pass":"[redacted]"}"#
+    );
+}
+
+#[test]
+fn an_argument_in_a_header_is_hidden_like_the_argument() {
+    let r = rules(Extra {
+        keys: vec!["card_no".into()],
+        paths: vec!["params.arguments.accountId".into(), "params.list[1]".into()],
+        ..Extra::default()
+    });
+    for name in ["Mcp-Param-Card-No", "mcp-param-card_no", "Mcp-Param-AccountId", "mcp-param-pass"]
+    {
+        assert_eq!(r.header(name, "v"), MASK, "{name}");
+    }
+    for name in ["Mcp-Param-Region", "accountId", "Mcp-Param-Account"] {
+        assert_eq!(r.header(name, "v"), "v", "{name}");
+    }
+    let all = rules(Extra { paths: vec!["params.arguments.*".into()], ..Extra::default() });
+    assert_eq!(all.header("Mcp-Param-Region", "v"), MASK);
+    assert_eq!(all.header("Mcp-Method", "tools/call"), "tools/call");
+}
+
+#[test]
+fn every_text_of_an_event_goes_through_the_rules() {
+    let r = rules(Extra { values: vec!["kn0wn-value".into()], ..Extra::default() });
+    let said = || "API_KEY=hunter2222 kn0wn-value postgres://bob:hunter2222@h/x".to_owned();
+    let http = |what| What::Event(Kind::Http { exchange: 1, what });
+    let status = Http::Status {
+        status: 401,
+        content_type: Some(said()),
+        session: None,
+        www_authenticate: Some(said()),
+        location: Some("https://h/?token=hunter2222".into()),
+    };
+    let whats = [
+        What::Event(Kind::NotWritten { sent: 1, why: said(), left: true }),
+        What::Event(Kind::State { state: LinkState::Closed, why: said() }),
+        What::Event(Kind::Agreed { protocol: said() }),
+        What::Event(Kind::Note(Note::LeftOpen { call: 1, why: said() })),
+        What::Event(Kind::Note(Note::Ending { why: said() })),
+        What::Event(Kind::Note(Note::Remark { call: 1, text: said() })),
+        What::Event(Kind::Note(Note::Text(said()))),
+        What::Gap { events: 1, bytes: 1, why: said() },
+        http(status),
+        http(Http::Failed { why: said(), connected: true }),
+        http(Http::Resuming { last_event_id: said(), after_ms: 1 }),
+    ];
+    for what in whats {
+        let mut e = Entry::new(1, Time(0), 0, 1, what);
+        r.entry(&mut e);
+        let text = written(&e);
+        assert!(!text.contains("hunter") && !text.contains("kn0wn"), "{text}");
+        assert!(e.wire.redacted >= 3, "{text}");
+    }
+    let asks = r#"Bearer resource_metadata="https://h/.well-known/x", error="invalid_token""#;
+    let mut e = Entry::new(
+        1,
+        Time(0),
+        0,
+        1,
+        What::Event(Kind::State { state: LinkState::Closed, why: asks.into() }),
+    );
+    r.entry(&mut e);
+    assert_eq!(e.wire.redacted, 0, "{}", written(&e));
 }
 
 #[test]
