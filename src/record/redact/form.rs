@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 /// Whether what the built-in pattern of this number found is a credential, not prose.
 pub(super) fn fits(pattern: usize, value: &[u8]) -> bool {
     match pattern {
-        0 => is_token(value),
+        0 => is_token(value) || has_run(value, 8) || has_digit_inside(value),
         1 => is_token(value) || is_pair(value),
         2 => is_key(value),
         _ => true,
@@ -53,6 +53,12 @@ fn has_run(v: &[u8], length: usize) -> bool {
             && run.iter().any(u8::is_ascii_digit)
             && run.iter().any(u8::is_ascii_alphabetic)
     })
+}
+
+/// A digit between two letters: `s3cret`, and what is hexadecimal.
+fn has_digit_inside(v: &[u8]) -> bool {
+    v.windows(3)
+        .any(|w| w[0].is_ascii_alphabetic() && w[1].is_ascii_digit() && w[2].is_ascii_alphabetic())
 }
 
 /// How often a capital follows a small letter.
