@@ -86,9 +86,9 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The texts of its content, those that are JSON too.
+    /// The texts of its content, those that are JSON too; a log may have kept the text alone.
     pub fn texts(&self) -> Vec<Cow<'a, str>> {
-        let mut out = Vec::new();
+        let mut out: Vec<Cow<'a, str>> = self.structured.and_then(lean::text).into_iter().collect();
         if let Some(c) = self.content {
             lean::leaves(c, |l| {
                 if l.name == "text"
@@ -313,6 +313,8 @@ mod tests {
             Some(r#"{"basket_id":"b"}"#)
         );
         assert!(Parts::of_trace(r#"{"content":[]}"#).structured.is_none());
-        assert_eq!(Parts::of_trace(r#""text""#).structured, Some(r#""text""#));
+        let alone = Parts::of_trace(r#""basket b-7 made""#);
+        assert_eq!(alone.structured, Some(r#""basket b-7 made""#));
+        assert_eq!(alone.texts(), ["basket b-7 made"], "a pattern finds its handle there");
     }
 }

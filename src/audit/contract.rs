@@ -67,7 +67,12 @@ impl Contracts {
         reader.keys("", table.keys(), &["tools"])?;
         let mut out = Contracts::default();
         let Some(tools) = table.get("tools") else {
-            return Err(reader.wrong("it has no [tools.NAME]").hint(SHAPE));
+            let proposed = text.lines().any(|l| l.trim_start().starts_with("# [tools."));
+            let hint = match proposed {
+                true => "what it proposes is commented out: take the # away where it is right",
+                false => SHAPE,
+            };
+            return Err(reader.wrong("it has no [tools.NAME]").hint(hint));
         };
         let tools =
             tools.as_table().ok_or_else(|| reader.wrong("tools is no table").hint(SHAPE))?;

@@ -231,6 +231,11 @@ pub fn contracts(named: Option<&Path>, here: &Path) -> Result<Option<(PathBuf, C
         return Err(wrong(format!("{size} bytes are too many for contracts")));
     }
     let text = std::fs::read_to_string(&path).map_err(|e| wrong(e.to_string()))?;
+    // Proposals of which nobody has agreed to one yet: not asked for by name, the file says nothing.
+    let says_nothing = |l: &str| l.trim().is_empty() || l.trim_start().starts_with('#');
+    if named.is_none() && text.lines().all(says_nothing) {
+        return Ok(None);
+    }
     let contracts = Contracts::parse(&path.display().to_string(), &text)?;
     Ok(Some((path, contracts)))
 }

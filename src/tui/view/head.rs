@@ -217,14 +217,15 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
         }
         LinkState::Dead => {
             let ended = wire.and_then(|w| w.own_generation()).and_then(|g| g.ended);
-            let age = span(link.since.age_at(app.now).max(0.0));
+            // A time and no age: nothing ticks on a screen on which nothing moves.
+            let at = link.since.clock();
             let how = match ended {
                 // What redial started may have been a launcher.
                 Some(e) if e.gone_at.is_none() => e.sentence(),
                 Some(e) => format!("server ended: {}", e.words()),
                 None => format!("server ended: {}", link.why),
             };
-            ("✗", format!("{how}, {age} ago · R starts it again"), Look::Bad)
+            ("✗", format!("{how}, at {at} · R starts it again"), Look::Bad)
         }
         LinkState::Closed => ("○", format!("closed: {} · R connects", link.why), Look::Off),
     }
