@@ -398,12 +398,9 @@ impl Audit {
             let why = "the answer is malformed: its resultType is no string";
             return self.unknown(&open, why.into(), false);
         }
-        match parts.is_error {
-            Some("true") => {
-                let said = parts.texts().join("\n");
-                return self.settled(open, End::Failed(said));
-            }
-            _ => {}
+        if parts.is_error == Some("true") {
+            let said = parts.texts().join("\n");
+            return self.settled(open, End::Failed(said));
         }
         if !open.legacy
             && parts.result_type.and_then(raw::as_str).as_deref() == Some("input_required")
