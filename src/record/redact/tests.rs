@@ -76,6 +76,8 @@ fn prose_names_and_counts_are_no_secrets() {
         ("Bearer 0123456789abcdef0123456789abcdef", "0123456789"),
         ("Bearer s3cret-value-of-mine", "value"),
         ("Bearer hunter2222", "hunter"),
+        ("café: Bearer hunter2222 é", "hunter"),
+        ("éAKIA0123456789ABCDEFé", "AKIA"),
         ("bearer mF_9.B5f-4.1JqM", "mF_9"),
         ("Basic YWxhZGRpbjpvcGVuc2VzYW1l", "YWxh"),
         ("basic dXNlcjpwYXNz", "dXNl"),
