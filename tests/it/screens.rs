@@ -195,6 +195,34 @@ fn empty_panes_say_what_would_fill_them() {
     shot("http_alone_before_anything", &app, "dark", false);
 }
 
+#[test]
+fn calls_without_a_request_id_are_no_requests_and_are_said_to_stand_in_calls() {
+    use redial::tui::wire::Reach;
+    use redial::tui::{Msg, Start, update};
+    use std::sync::Arc;
+    let endpoint = Some(Reach::Http("http://127.0.0.1:8000/mcp".into()));
+    let mut app =
+        redial::tui::App::new(Start { endpoint, ..Start::default() }, night::morning(), (140, 40));
+    let with = |nameless: bool, many: bool| {
+        let mut wire = night::wire();
+        wire.calls.truncate(if many { 2 } else { 1 });
+        wire.calls_total = wire.calls.len();
+        for call in wire.calls.iter_mut().filter(|_| nameless) {
+            Arc::make_mut(call).request_id = None;
+        }
+        Msg::Wire(Arc::new(wire))
+    };
+    for (nameless, many, says) in [
+        (true, true, "The 2 calls here carry no request_id and stand in calls."),
+        (true, false, "The one call here carries no request_id and stands in calls."),
+        (false, true, "and there are none."),
+    ] {
+        update(&mut app, with(nameless, many));
+        let shown = text(&draw(&app, "dark"));
+        assert!(shown.contains(says), "{shown}");
+    }
+}
+
 /// Every kind of text that a terminal would obey or that would mislead a reader.
 const HOSTILE: &str = "A\x1b]0;pwned\x07\x1b[31mB\x1b]52;c;cHduZWQ=\x1b\\C\u{9b}31mD\x07\x08\x7f\r\n\tE\u{202e}F\u{2066}G\u{200b}H\u{feff}I\u{e0041}J\u{2028}K\u{200d}L\u{ad}";
 

@@ -4,7 +4,7 @@ use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
 use crate::judge::{State, Verdict};
 use crate::text;
-use crate::tui::app::{Hit, Overlay, Pane};
+use crate::tui::app::{App, Hit, Overlay, Pane};
 use crate::tui::data::Line;
 use crate::tui::list::Sort;
 use ratatui::Frame;
@@ -168,6 +168,21 @@ fn remarks(ui: &Ui, area: Rect, bottom: u16, frame: &mut Frame) {
     }
 }
 
+const ATTACH: &str =
+    "Attach the server's ledger with --ledger FILE to see every request and what became of it.";
+
+/// That there are calls and no requests; empty when there is no call, or a call of a request.
+fn nameless(app: &App) -> String {
+    let Some(wire) = app.wire.as_deref() else { return String::new() };
+    let calls = match wire.calls_total {
+        0 => return String::new(),
+        _ if wire.calls.iter().any(|c| c.request_id.is_some()) => return String::new(),
+        1 => "The one call here carries no request_id and stands".to_owned(),
+        n => format!("The {n} calls here carry no request_id and stand"),
+    };
+    format!("No ledger is attached, so requests are known from calls alone. {calls} in calls.")
+}
+
 fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
     let app = ui.app;
     let trouble = app.counts.as_ref().and_then(|c| Some((c.trouble.as_ref()?, &c.warnings)));
@@ -176,6 +191,7 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
         says.extend(hints.iter().map(String::as_str));
         return ui.empty(&says, area, frame);
     }
+    let nameless = nameless(app);
     let says: &[&str] = match () {
         () if !app.requests.filter.is_empty() && app.requests.loaded => {
             &["Nothing matches the filter.", "Esc clears it."]
@@ -184,9 +200,10 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
         () if app.start.ledger => {
             &["The ledger has no requests yet.", "A row appears as soon as a server claims one."]
         }
+        () if !nameless.is_empty() => &[&nameless, ATTACH],
         () => &[
             "No ledger is attached: requests are known from this endpoint's calls alone, and there are none.",
-            "Attach the server's ledger with --ledger FILE to see every request and what became of it.",
+            ATTACH,
             "o goes to a request_id that you type: there f looks it up and r sends it, behind the gate.",
         ],
     };
