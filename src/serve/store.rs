@@ -73,13 +73,26 @@ pub enum Failure {
     Stopped(#[from] Stopped),
 }
 
+fn is_busy(e: &rusqlite::Error) -> bool {
+    e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+}
+
 impl Store {
     /// A new connection, with the tables there and WAL on.
     pub fn connect(&self) -> Result<Connection, rusqlite::Error> {
         let conn = Connection::open(&self.path)?;
         conn.busy_timeout(LOCK_WAIT)?;
-        conn.execute_batch(SCHEMA)?;
-        Ok(conn)
+        // Turning WAL on, and the recovery after a killed writer, answer "busy" at once, whatever the timeout is: several
+        // servers that start on one fresh file meet each other there.
+        let until = Instant::now() + LOCK_WAIT;
+        loop {
+            match conn.execute_batch(SCHEMA) {
+                Err(e) if is_busy(&e) && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                done => return done.map(|()| conn),
+            }
+        }
     }
 
     /// Makes the ticket of this request, once: the result is a JSON object as Python spells it, with
