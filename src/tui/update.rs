@@ -84,6 +84,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             }
             let was = app.link();
             ring(app, &wire);
+            answered_late(app, &wire);
             app.wire = Some(wire);
             if was != app.link() && app.is_ready() && app.said.is_some() {
                 app.said = Some((Tone::Good, "connected".into()));
@@ -158,6 +159,23 @@ pub(super) fn came_of(app: &mut App, request_id: &str, words: String) {
     let open = |s: &&mut Sent| s.request_id == request_id && s.came.is_none();
     if let Some(sent) = app.sent.iter_mut().rev().find(open) {
         sent.came = Some((app.now, words));
+    }
+}
+
+/// A call of which nobody knew what became was answered after all: the log of what was sent says so.
+fn answered_late(app: &mut App, wire: &WireView) {
+    let Some(before) = app.wire.as_deref() else { return };
+    let mut news = Vec::new();
+    for call in wire.calls.iter().filter(|c| c.late && !c.is_agents()) {
+        if before.calls.iter().any(|b| b.id == call.id && !b.late) {
+            let request = call.request_id.clone().unwrap_or_default();
+            let what = format!("late answer to {} {request}", call.tool).trim_end().to_owned();
+            news.push((what, format!("{}: {}", call.word, call.why)));
+        }
+    }
+    for (what, came) in news {
+        let came = Some((app.now, came));
+        app.sent.push(Sent { at: app.now, what, request_id: String::new(), came });
     }
 }
 

@@ -198,9 +198,8 @@ pub(super) fn give_up(app: &mut App, action: Action, out: &mut Vec<Effect>) {
         ),
         false => format!("{what}: no longer waited for; an answer that comes is still taken"),
     };
-    if tell {
-        log(app, format!("cancelled: {what}"), "");
-    }
+    let done = if tell { "cancelled" } else { "stopped waiting for" };
+    log(app, format!("{done}: {what}"), "");
     app.said = Some((Tone::Plain, said));
     out.push(Effect::GiveUp { call: id, tell });
 }

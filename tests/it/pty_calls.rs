@@ -75,6 +75,31 @@ fn a_call_is_given_up_and_named_when_quitting() {
 }
 
 #[test]
+fn an_answer_that_comes_late_stands_in_the_log_of_what_was_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("ledger.db").display().to_string();
+    let serve = [EXE, "serve", "tickets", "--ledger", &db, "--work-seconds", "2"];
+    let args = [&["attach", "--ledger", &db, "--"][..], &serve].concat();
+    let mut pty = start(folder.path(), &args);
+    send(&mut pty, "new-1");
+    pty.wait_for("Sent, waiting for the answer");
+    pty.send("\x1b");
+    pty.wait_for("x cancel call");
+    pty.send("x");
+    pty.wait_for("Cancel it? y cancels, w stops waiting");
+    pty.send("w");
+    pty.wait_for("1 request · 1 done");
+    pty.send("L");
+    pty.wait_for("stopped waiting for: create_ticket new-1");
+    pty.wait_for("late answer to create_ticket new-1");
+    pty.wait_for("ok: ");
+    pty.send("q");
+    pty.wait_for("▌detail");
+    pty.send("q");
+    assert_eq!(pty.ended(), 0);
+}
+
+#[test]
 fn everything_that_can_be_copied_of_a_call_is_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("ledger's.db").display().to_string();
