@@ -34,7 +34,7 @@ pub struct Requests {
     /// What is wrong with it; rows are then those of the last one that could be read.
     pub mistake: Option<Mistake>,
     /// The last one that could be read.
-    good: String,
+    pub(super) good: String,
     /// The filter of the rows at hand.
     shown: String,
     seq: u64,

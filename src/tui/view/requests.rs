@@ -48,6 +48,13 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     };
     if matches!(app.overlay, Some(Overlay::Filter)) {
         note = format!("{note}  filter: {}▏", list.filter).trim_start().to_owned();
+    } else if !list.filter.is_empty() && list.mistake.is_some() {
+        note = format!(
+            "{note}  not applied, it has a mistake: {}; in force: {}",
+            list.filter, list.good
+        )
+        .trim_start()
+        .to_owned();
     } else if !list.filter.is_empty() {
         note = format!("{note}  filter: {} (esc clears it)", list.filter).trim_start().to_owned();
     }
@@ -193,6 +200,9 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
     }
     let nameless = nameless(app);
     let says: &[&str] = match () {
+        () if app.requests.mistake.is_some() && app.requests.loaded => {
+            &["The filter has a mistake; what it was before matches nothing.", "Esc clears it."]
+        }
         () if !app.requests.filter.is_empty() && app.requests.loaded => {
             &["Nothing matches the filter.", "Esc clears it."]
         }
