@@ -1,5 +1,5 @@
 //! The fold: one pass over the facts of a trace, in the order they happened, in bounded memory. Says nothing to
-//! anybody; [`Audit::finish`] gives what was found.
+//! anybody; [`Audit::findings`] gives what was found.
 //!
 //! `calls` settles calls and judges what their ends mean, `judge` the handles in them, `http` what statuses and ends
 //! of exchanges prove.
