@@ -314,7 +314,9 @@ impl Client {
         let (reply, left) = oneshot::channel();
         let (method, params) = (method.to_owned(), params.to_owned());
         self.send(Command::Notify { method, params, reply });
-        left.await.map_err(|_| {
+        // A pipe that nobody reads, or a server that never takes the POST, must not hold anybody up for ever.
+        let left = tokio::time::timeout(std::time::Duration::from_secs(10), left).await;
+        left.ok().and_then(std::result::Result::ok).ok_or_else(|| {
             Error::endpoint(
                 "no connection, or it broke: the notification is not known to have left",
             )
