@@ -11,7 +11,6 @@ use super::handle::{Handles, Who};
 use super::infer::Values;
 use super::lean;
 use super::lost::Unknowns;
-use crate::journal::{Hint, ToolList};
 use crate::time::Time;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -149,11 +148,11 @@ pub(super) struct Need {
 pub struct Audit {
     pub(super) options: Options,
     pub(super) names: Vec<String>,
-    names_by: HashMap<String, u32>,
+    pub(super) names_by: HashMap<String, u32>,
     /// Tools in the order they were met.
     pub tools: Vec<Tool>,
-    tools_by: HashMap<String, u32>,
-    clients: Vec<String>,
+    pub(super) tools_by: HashMap<String, u32>,
+    pub(super) clients: Vec<String>,
     pub(super) lives: HashMap<u32, Life>,
     pub(super) waits: HashMap<Key, Waits>,
     /// In the order they were sent, to let the oldest go.
@@ -328,90 +327,6 @@ impl Audit {
         (life.http, life.opened) = (http, at);
     }
 
-    /// The number of a name.
-    pub(super) fn name(&mut self, name: &str) -> u32 {
-        intern(&mut self.names_by, &mut self.names, name)
-    }
-
-    /// The name of a number.
-    pub fn name_of(&self, n: u32) -> &str {
-        self.names.get(n as usize).map_or("", String::as_str)
-    }
-
-    pub(super) fn tool(&mut self, name: &str) -> u32 {
-        if let Some(n) = self.tools_by.get(name) {
-            return *n;
-        }
-        // Tools are few; a hostile trace may make each call its own.
-        if self.tools.len() >= 1 << 16 {
-            return 0;
-        }
-        let n = u32::try_from(self.tools.len()).unwrap_or(0);
-        self.tools.push(Tool { name: name.to_owned(), ..Tool::default() });
-        self.tools_by.insert(name.to_owned(), n);
-        n
-    }
-
-    /// The tool of a number.
-    pub fn tool_of(&self, n: u32) -> &Tool {
-        const NONE: &Tool = &Tool {
-            name: String::new(),
-            reads: false,
-            listed: false,
-            calls: 0,
-            ok: 0,
-            failed: 0,
-            unknown: 0,
-            bare: 0,
-            makes: BTreeMap::new(),
-            uses: BTreeMap::new(),
-            repeats: false,
-        };
-        self.tools.get(n as usize).unwrap_or(NONE)
-    }
-
-    pub(super) fn tool_mut(&mut self, n: u32) -> Option<&mut Tool> {
-        self.tools.get_mut(n as usize)
-    }
-
-    /// Lists tools as the server told them.
-    pub(super) fn listed(&mut self, result: &str) {
-        let mut list = ToolList::default();
-        list.add_page(result);
-        for t in list.tools {
-            let n = self.tool(&t.name);
-            if let Some(tool) = self.tool_mut(n) {
-                (tool.reads, tool.listed) = (t.read_only == Hint::True && t.only_reads(), true);
-            }
-        }
-    }
-
-    pub(super) fn client(&mut self, info: &str) -> u32 {
-        let text = |key: &str| lean::get(info, key).and_then(lean::text).unwrap_or_default();
-        let name = format!("{} {}", text("name"), text("version"));
-        let name = name.trim();
-        if name.is_empty() {
-            return 0;
-        }
-        let at = self.clients.iter().position(|c| c == name).unwrap_or_else(|| {
-            if self.clients.len() < 1 << 12 {
-                self.clients.push(name.to_owned());
-            }
-            self.clients.len() - 1
-        });
-        u32::try_from(at + 1).unwrap_or(0)
-    }
-
-    /// A client by its number.
-    pub fn client_name(&self, n: u32) -> Option<&str> {
-        self.clients.get((n as usize).checked_sub(1)?).map(String::as_str)
-    }
-
-    /// Whether nothing is agreed.
-    pub(super) fn inferring(&self) -> bool {
-        self.options.contracts.is_none()
-    }
-
     pub(super) fn put(&mut self, key: Key, waits: Waits) {
         if let Some(life) = self.lives.get_mut(&key.0) {
             life.waiting += 1;
@@ -478,81 +393,4 @@ impl Audit {
             self.add_at(at, f);
         }
     }
-
-    /// What was found so far, in the order of the trace. What still waits is left out: it may be answered yet.
-    pub fn findings(&self) -> Findings {
-        let mut all = self.found.clone();
-        self.unknown_findings(&mut all);
-        self.need_findings(&mut all);
-        all.sort();
-        all
-    }
-
-    /// Calls that wait for an answer where the trace ends.
-    pub fn unanswered(&self) -> usize {
-        self.waits.values().filter(|w| matches!(w, Waits::Call(_))).count() + self.shadowed.len()
-    }
-
-    /// Lives of the server, by number, with how each ended.
-    pub fn lives(&self) -> BTreeMap<u32, (bool, Option<&str>)> {
-        self.lives.iter().map(|(n, l)| (*n, (l.http, l.ended.as_deref()))).collect()
-    }
-
-    /// Who makes state (`create_basket → basket_id`) and who uses it (`add_item ← basket_id`), in a line each; what only
-    /// lists makes nothing.
-    pub fn flows(&self) -> (String, String) {
-        let names = |keys: &BTreeMap<u32, u64>| {
-            keys.keys().map(|n| self.name_of(*n)).collect::<Vec<_>>().join(", ")
-        };
-        let makes = self.tools.iter().filter(|t| !t.makes.is_empty() && !t.reads && !t.repeats);
-        let makes: Vec<String> =
-            makes.map(|t| format!("{} → {}", t.name, names(&t.makes))).collect();
-        let uses = self.tools.iter().filter(|t| !t.uses.is_empty());
-        let uses: Vec<String> = uses.map(|t| format!("{} ← {}", t.name, names(&t.uses))).collect();
-        (makes.join(" · "), uses.join(" · "))
-    }
-
-    /// Names whose values were replaced when the trace was written.
-    pub fn hidden_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.hidden.iter().map(|n| self.name_of(*n)).collect();
-        names.sort_unstable();
-        names
-    }
-
-    /// Tools that a contract names and no call was made of.
-    pub fn never_called(&self) -> Vec<&str> {
-        let tools = self.options.contracts.iter().flat_map(|c| c.tools.keys());
-        tools
-            .filter(|t| !self.tools.iter().any(|seen| seen.name == **t && seen.calls > 0))
-            .map(String::as_str)
-            .collect()
-    }
-
-    fn need_findings(&self, all: &mut Findings) {
-        for ((what, method), need) in &self.needs {
-            let times = match need.count {
-                1 => String::new(),
-                n => format!(" ({n} times)"),
-            };
-            let message = format!(
-                "{what}: {method}{times}. This needs a connection that stays: do not hurry to make this server stateless"
-            );
-            let mut f = Finding::new(Kind::NeedsConnection, message).value(method.clone());
-            (f.line, f.seq, f.generation) = (need.at.line, need.at.seq, need.at.generation);
-            all.add(f);
-        }
-    }
-}
-
-fn intern(by: &mut HashMap<String, u32>, all: &mut Vec<String>, name: &str) -> u32 {
-    if let Some(n) = by.get(name) {
-        return *n;
-    }
-    if all.len() >= 1 << 16 {
-        return 0;
-    }
-    let n = u32::try_from(all.len()).unwrap_or(0);
-    all.push(name.to_owned());
-    by.insert(name.to_owned(), n);
-    n
 }

@@ -1,7 +1,8 @@
 //! Judges the handles of calls: which were made here, which come from nowhere, and what a use of one on another
 //! life of the server, or by somebody else, means.
 
-use super::calls::{scalar_number, unfinished};
+use super::answers::unfinished;
+use super::calls::scalar_number;
 use super::content::{Found, Parts, Value, find, value};
 use super::finding::{Finding, Kind};
 use super::fold::{Audit, Open, Use};

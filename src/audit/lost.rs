@@ -1,6 +1,6 @@
 //! Calls of which nobody knew what became, and what was learnt of them later.
 
-use super::calls::{End, unfinished};
+use super::answers::{End, unfinished};
 use super::fact::At;
 use super::finding::{Finding, Findings, Kind};
 use super::fold::{Audit, Open};

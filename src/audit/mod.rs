@@ -6,12 +6,14 @@
 //! person agreed, `infer` what a trace suggests, `finding` what comes out, `page` the one page about it, `fresh` the
 //! judging of a run in which each call had a session of its own. Pure: files and servers are the faces' affair.
 
+mod answers;
 mod calls;
 pub mod content;
 pub mod contract;
 pub mod fact;
 pub mod finding;
 pub mod fold;
+mod found;
 pub mod fresh;
 pub mod handle;
 mod http;
@@ -23,6 +25,7 @@ mod judge;
 mod kinds_tests;
 pub mod lean;
 mod lost;
+mod met;
 pub mod names;
 pub mod page;
 #[cfg(test)]

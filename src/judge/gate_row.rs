@@ -112,7 +112,9 @@ pub(super) fn tells(g: &GateFacts<'_>, ask: Ask) -> Vec<String> {
         (LedgerView::Unreadable(why), ..) => format!("ledger: can't be read now ({why})"),
         (LedgerView::Read(_), None, _) => "ledger: no row".into(),
         (LedgerView::Read(_), Some(_), Some(j)) => {
-            format!("ledger: {} ({}): {}", j.state.word(), j.strength.word(), j.why)
+            // The strength says it already.
+            let why = j.why.strip_prefix("presumed: ").unwrap_or(&j.why);
+            format!("ledger: {} ({}): {why}", j.state.word(), j.strength.word())
         }
         (LedgerView::Read(_), Some(row), None) => format!("ledger: {}", row.status),
     };

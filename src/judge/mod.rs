@@ -15,6 +15,7 @@ pub mod owners;
 pub mod state;
 #[cfg(test)]
 pub(crate) mod testing;
+mod totals;
 pub mod verdict;
 pub mod verify;
 mod wire;

@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod app;
+mod can;
 pub mod data;
 pub mod dialog;
 pub mod findings;
