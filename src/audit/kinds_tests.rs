@@ -1,20 +1,9 @@
 //! Each kind of finding on a small trace that must give it, and on its twin that must not.
 
 use super::*;
-use crate::recording::import::form;
 
 fn kinds(text: &str, contracts: Option<&str>) -> Vec<&'static str> {
-    let options = Options {
-        contracts: contracts.map(|c| Contracts::parse("c", c).unwrap()),
-        look_up: "find_request".into(),
-        ..Options::default()
-    };
-    let mut audit = Audit::new(options);
-    let mut reader = Reader::new(form(text.as_bytes()));
-    for (n, line) in text.lines().enumerate() {
-        reader.line(n as u64 + 1, line.as_bytes(), &mut |at, fact| audit.apply(at, fact));
-    }
-    audit.findings().list().iter().map(|f| f.kind.word()).collect()
+    tests::audited(text, contracts).findings().list().iter().map(|f| f.kind.word()).collect()
 }
 
 /// Writes the neutral form.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::recording::import::{Form, form};
 
-fn audited(text: &str, contracts: Option<&str>) -> Audit {
+pub(super) fn audited(text: &str, contracts: Option<&str>) -> Audit {
     let options = Options {
         contracts: contracts.map(|c| Contracts::parse("c", c).unwrap()),
         look_up: "find_request".into(),

@@ -9,6 +9,7 @@ use super::keys::{Code, Key};
 use super::msg::Effect;
 use super::tree::View;
 use super::update;
+use super::update_scroll::lines_of;
 use crate::filter::{Mistake, parse};
 use crate::inspect::recorded::RECORDED_CALLS;
 use crate::recording::rows::Row;
@@ -173,16 +174,7 @@ pub fn take(app: &mut App, window: Window) {
 pub fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
     app.said = None;
     let page = (rows(app) / 2) as isize;
-    let by = match action {
-        Action::Up => Some(-1),
-        Action::Down => Some(1),
-        Action::PageUp => Some(-page),
-        Action::PageDown => Some(page),
-        Action::Top => Some(isize::MIN / 2),
-        Action::Bottom => Some(isize::MAX / 2),
-        _ => None,
-    };
-    if let Some(by) = by {
+    if let Some(by) = lines_of(action, page) {
         return step(app, action, by, out);
     }
     let t = &mut app.timeline;

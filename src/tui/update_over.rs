@@ -9,6 +9,7 @@ use super::msg::Effect;
 use super::pick::{Choice, Kind, Pick};
 use super::tree::{Document, View};
 use super::update;
+use super::update_scroll::lines_of;
 use std::sync::Arc;
 
 /// Takes an action of one of these places.
@@ -166,13 +167,11 @@ fn json(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             let what = view.document.title.clone();
             out.push(Effect::Keep { what, text: view.document.text.clone() });
         }
-        Action::Up => view.step(-1),
-        Action::Down => view.step(1),
-        Action::PageUp => view.step(-page),
-        Action::PageDown => view.step(page),
-        Action::Top => view.step(isize::MIN / 2),
-        Action::Bottom => view.step(isize::MAX / 2),
-        _ => {}
+        _ => {
+            if let Some(by) = lines_of(action, page) {
+                view.step(by);
+            }
+        }
     }
 }
 

@@ -9,18 +9,23 @@ use super::msg::Effect;
 /// How far a key moves a border, in percent.
 const STEP: u16 = 5;
 
-/// Movement in a pane.
-pub(super) fn scroll(app: &mut App, pane: Pane, action: Action, out: &mut Vec<Effect>) {
-    let page = app.layout().page(pane) as isize;
-    let by = match action {
+/// How many lines a movement goes, where a page has so many; further than anything is long for the first and the last.
+pub(super) fn lines_of(action: Action, page: isize) -> Option<isize> {
+    Some(match action {
         Action::Up => -1,
         Action::Down => 1,
         Action::PageUp => -page,
         Action::PageDown => page,
         Action::Top => isize::MIN / 2,
         Action::Bottom => isize::MAX / 2,
-        _ => return,
-    };
+        _ => return None,
+    })
+}
+
+/// Movement in a pane.
+pub(super) fn scroll(app: &mut App, pane: Pane, action: Action, out: &mut Vec<Effect>) {
+    let page = app.layout().page(pane) as isize;
+    let Some(by) = lines_of(action, page) else { return };
     match pane {
         Pane::Requests => {
             let ask = match action {
@@ -96,15 +101,7 @@ fn is_in(pane: Pane, column: &[Pane]) -> bool {
 /// Movement in a text that is read.
 pub(super) fn read(app: &mut App, action: Action) {
     let page = isize::try_from(app.size.1 / 2).unwrap_or(8).max(1);
-    let by = match action {
-        Action::Up => -1,
-        Action::Down => 1,
-        Action::PageUp => -page,
-        Action::PageDown => page,
-        Action::Top => isize::MIN / 2,
-        Action::Bottom => isize::MAX / 2,
-        _ => return,
-    };
+    let Some(by) = lines_of(action, page) else { return };
     let scroll = match &mut app.overlay {
         Some(Overlay::Help(Reading { scroll, .. }) | Overlay::Log { scroll }) => scroll,
         Some(Overlay::Reissue(d)) => &mut d.scroll,

@@ -35,17 +35,23 @@ fn send(pty: &mut Pty, id: &str) {
     pty.send(&format!("{id}\r"));
 }
 
-#[test]
-fn a_call_is_given_up_and_named_when_quitting() {
-    let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("ledger.db").display().to_string();
-    let serve = [EXE, "serve", "tickets", "--ledger", &db, "--work-seconds", "60"];
+/// A server whose work takes so many seconds, and a call of it in flight.
+fn calling(folder: &Path, seconds: &str) -> Pty {
+    let db = folder.join("ledger.db").display().to_string();
+    let serve = [EXE, "serve", "tickets", "--ledger", &db, "--work-seconds", seconds];
     let args = [&["attach", "--ledger", &db, "--"][..], &serve].concat();
-    let mut pty = start(folder.path(), &args);
+    let mut pty = start(folder, &args);
     send(&mut pty, "new-1");
     pty.wait_for("Sent, waiting for the answer");
     pty.send("\x1b");
     pty.wait_for("x cancel call");
+    pty
+}
+
+#[test]
+fn a_call_is_given_up_and_named_when_quitting() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut pty = calling(folder.path(), "60");
     // In flight: quitting would end it.
     pty.send("q");
     pty.wait_for("Quitting ends the server process");
@@ -77,14 +83,7 @@ fn a_call_is_given_up_and_named_when_quitting() {
 #[test]
 fn an_answer_that_comes_late_stands_in_the_log_of_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("ledger.db").display().to_string();
-    let serve = [EXE, "serve", "tickets", "--ledger", &db, "--work-seconds", "2"];
-    let args = [&["attach", "--ledger", &db, "--"][..], &serve].concat();
-    let mut pty = start(folder.path(), &args);
-    send(&mut pty, "new-1");
-    pty.wait_for("Sent, waiting for the answer");
-    pty.send("\x1b");
-    pty.wait_for("x cancel call");
+    let mut pty = calling(folder.path(), "2");
     pty.send("x");
     pty.wait_for("Cancel it? y cancels, w stops waiting");
     pty.send("w");

@@ -3,14 +3,14 @@
 
 use crate::support::cli::redial;
 use crate::support::fake_http::FakeHttp;
-use crate::support::served::{Served, Transport, http, request};
+use crate::support::served::{Served, Transport, http, request, tap};
 use crate::support::until;
 use redial::journal::Outcome;
 use redial::recording::Recording;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 struct Tap {
     child: Child,
@@ -20,21 +20,12 @@ struct Tap {
 
 impl Tap {
     fn start(upstream: &str, out: &Path) -> Tap {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_redial"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
+        command
             .args(["record", "--http", upstream, "--listen", "127.0.0.1:0", "--out"])
             .arg(out)
-            .env("XDG_STATE_HOME", out.parent().unwrap().join("state"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
-        let address =
-            line.split_once("http://").unwrap().1.split('/').next().unwrap().parse().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+            .env("XDG_STATE_HOME", out.parent().unwrap().join("state"));
+        let (child, address) = tap(&mut command);
         Tap { child, address, out: out.to_owned() }
     }
 

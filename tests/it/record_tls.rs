@@ -1,15 +1,16 @@
 //! The tap before a server that speaks TLS: what is asked passes over a real handshake, and a certificate that
 //! nobody trusts is a 502 that says so. (The certificate and its throw-away key were made for this test alone.)
 
+use crate::support::served::tap;
 use crate::support::until;
 use redial::journal::Outcome;
 use redial::recording::Recording;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::Arc;
 
 fn fixture(name: &str) -> PathBuf {
@@ -73,24 +74,15 @@ struct Tap(Child, SocketAddr);
 
 impl Tap {
     fn start(upstream: SocketAddr, trust: &Path, out: &Path) -> Tap {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_redial"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
+        command
             .args(["record", "--http", &format!("https://localhost:{}/mcp", upstream.port())])
             .args(["--listen", "127.0.0.1:0", "--out"])
             .arg(out)
             .env("SSL_CERT_FILE", trust)
             .env_remove("SSL_CERT_DIR")
-            .env("XDG_STATE_HOME", out.parent().unwrap().join("state"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
-        let address = line.split_once("http://").unwrap().1.split('/').next().unwrap();
-        let address = address.parse().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+            .env("XDG_STATE_HOME", out.parent().unwrap().join("state"));
+        let (child, address) = tap(&mut command);
         Tap(child, address)
     }
 

@@ -120,6 +120,20 @@ pub fn draw_lines(
     }
 }
 
+/// The line above a view that fills the screen, with a note beside its name; returns what is below it.
+pub fn title(ui: &Ui, name: &str, note: &str, focus: bool, area: Rect, frame: &mut Frame) -> Rect {
+    let t = ui.theme;
+    let mut row = Cells::new(usize::from(area.width));
+    row.put(if focus { "▌" } else { "─" }, if focus { t.title_focus } else { t.rule });
+    row.put(name, if focus { t.title_focus } else { t.title });
+    row.put("  ", t.rule);
+    row.put(note, t.dim);
+    row.put(" ", t.rule);
+    row.fill("─", t.rule);
+    cells::line(row.line(), Rect { height: 1, ..area }, frame);
+    Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
+}
+
 /// A box that is only read.
 pub fn reading(ui: &mut Ui, title: &str, body: Body, scroll: usize, area: Rect, frame: &mut Frame) {
     let place = frame_box(ui, title, body.width, body.lines.len(), area, frame);

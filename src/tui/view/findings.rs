@@ -1,6 +1,7 @@
 //! The findings over the whole screen: who makes and who uses state, then one line a finding, and under the list the
 //! selected one in full. Costs the lines that are seen.
 
+use super::boxes;
 use super::boxes::Body;
 use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
@@ -21,10 +22,10 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     frame.buffer_mut().set_style(area, ui.theme.text.style());
     ui.seen.hits.retain(|(_, hit)| matches!(hit, Hit::Key(_)));
     let Some(news) = ui.app.findings.news.clone() else {
-        let body = title(ui, "reading…", area, frame);
+        let body = boxes::title(ui, "findings", "reading…", true, area, frame);
         return ui.empty(&["Auditing the recording…"], body, frame);
     };
-    let body = title(ui, &note(&news), area, frame);
+    let body = boxes::title(ui, "findings", &note(&news), true, area, frame);
     let body = head(ui, &news, body, frame);
     if news.findings.is_empty() {
         let says: &[&str] = match news.calls {
@@ -56,19 +57,6 @@ fn note(n: &Audited) -> String {
         parts.push("reading…".into());
     }
     parts.join(" · ")
-}
-
-fn title(ui: &Ui, note: &str, area: Rect, frame: &mut Frame) -> Rect {
-    let t = ui.theme;
-    let mut row = Cells::new(usize::from(area.width));
-    row.put("▌", t.title_focus);
-    row.put("findings", t.title_focus);
-    row.put("  ", t.rule);
-    row.put(note, t.dim);
-    row.put(" ", t.rule);
-    row.fill("─", t.rule);
-    cells::line(row.line(), Rect { height: 1, ..area }, frame);
-    Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
 }
 
 /// Who makes and who uses state, and what there is to say.

@@ -1,6 +1,7 @@
 //! The time line over the whole screen: a list of frames and events, and under it the selected one's text, pretty,
 //! raw or in hex. Costs the rows that are seen.
 
+use super::boxes;
 use super::cells::{self, Cells};
 use super::over::put_json;
 use super::{Ui, keep_in_sight};
@@ -23,7 +24,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     ui.seen.hits.retain(|(_, hit)| matches!(hit, Hit::Key(_)));
     let t = &ui.app.timeline;
     let Some(window) = t.window.as_deref() else {
-        let body = title(ui, "time line", "reading…", true, area, frame);
+        let body = boxes::title(ui, "time line", "reading…", true, area, frame);
         return ui.empty(&["Reading the events…"], body, frame);
     };
     let filtered = t.typing || !t.filter.is_empty();
@@ -33,7 +34,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         false => (area.height * 2 / 5).max(4),
     };
     let list = Rect { height: area.height - text, ..area };
-    let body = title(
+    let body = boxes::title(
         ui,
         &name(window),
         &note(t, window, ui.app.findings.total()),
@@ -78,19 +79,6 @@ fn note(t: &Timeline, w: &Window, found: u64) -> String {
         parts.push(format!("{} bookmarked", t.marks().len()));
     }
     parts.join(" · ")
-}
-
-fn title(ui: &Ui, name: &str, note: &str, focus: bool, area: Rect, frame: &mut Frame) -> Rect {
-    let t = ui.theme;
-    let mut row = Cells::new(usize::from(area.width));
-    row.put(if focus { "▌" } else { "─" }, if focus { t.title_focus } else { t.rule });
-    row.put(name, if focus { t.title_focus } else { t.title });
-    row.put("  ", t.rule);
-    row.put(note, t.dim);
-    row.put(" ", t.rule);
-    row.fill("─", t.rule);
-    cells::line(row.line(), Rect { height: 1, ..area }, frame);
-    Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
 }
 
 /// The filter, its mistake marked where it is.
@@ -288,7 +276,7 @@ fn size(bytes: usize) -> String {
 /// The selected event's text.
 fn shown(ui: &mut Ui, t: &Timeline, w: &Window, area: Rect, frame: &mut Frame) {
     let (Some(text), Some(row)) = (&w.text, t.row()) else {
-        title(ui, "no event", "", false, area, frame);
+        boxes::title(ui, "no event", "", false, area, frame);
         return;
     };
     let form = match (t.form, &t.view) {
@@ -298,7 +286,7 @@ fn shown(ui: &mut Ui, t: &Timeline, w: &Window, area: Rect, frame: &mut Frame) {
     let cut = if text.cut > 0 { format!(" · {} more bytes", text.cut) } else { String::new() };
     let name = format!("event {} · {}", row.seq, row.kind.replace('_', " "));
     let note = format!("{} · generation {} · {form} (x){cut}", row.at.rfc3339(), row.generation);
-    let body = title(ui, &name, &note, t.reading, area, frame);
+    let body = boxes::title(ui, &name, &note, t.reading, area, frame);
     let page = usize::from(body.height).max(1);
     if t.form == Form::Hex {
         let lines = t.text_len();

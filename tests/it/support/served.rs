@@ -21,6 +21,19 @@ pub const BOTH: [Transport; 2] = [Transport::Stdio, Transport::Http];
 pub const INITIALIZE: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}"#;
 
+/// Starts a tap over HTTP, and where it listens by its own word; its further words go nowhere.
+pub fn tap(command: &mut Command) -> (Child, SocketAddr) {
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.split_once("http://").unwrap().1.split('/').next().unwrap();
+    let address = address.parse().unwrap();
+    std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+    (child, address)
+}
+
 /// `redial serve …`, with a legacy session opened. Killed when dropped.
 pub struct Served {
     child: Child,
