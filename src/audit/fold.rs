@@ -173,6 +173,8 @@ pub struct Audit {
     pub(super) needs: BTreeMap<(&'static str, String), Need>,
     pub(super) values: Option<Values>,
     pub(super) asked: super::join::Asked,
+    /// request_ids whose work a joined ledger names.
+    pub(super) named: HashSet<Box<str>>,
     pub(super) found: Findings,
     /// Values under these names were replaced when the trace was written.
     pub(super) hidden: HashSet<u32>,
@@ -217,6 +219,7 @@ impl Audit {
             key_order: VecDeque::new(),
             needs: BTreeMap::new(),
             asked: super::join::Asked::default(),
+            named: HashSet::new(),
             found: Findings::default(),
             hidden: HashSet::new(),
             calls: 0,

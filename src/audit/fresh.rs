@@ -217,6 +217,11 @@ pub fn judge(
                 "it fails on one session too, where it was good when recorded: {}",
                 words(own)
             )),
+            // An error that comes either way shows neither that the session is needed nor that it isn't.
+            _ if is_error(own) => Verdict::NotJudged(format!(
+                "it fails on one session too, as it did when recorded: {}",
+                words(own)
+            )),
             _ => Verdict::Independent,
         },
         Compared::NowAnError => Verdict::Fails(words(own)),
@@ -250,6 +255,16 @@ pub fn judge(
 /// Whether another run on one session is needed to judge it.
 pub fn is_open(p: &Played, to_own: &BTreeMap<String, String>) -> bool {
     p.again.is_none() && matches!(judge(p, to_own, &BTreeMap::new()), Verdict::Differs(_))
+}
+
+fn is_error(said: &Said) -> bool {
+    match said {
+        Said::Result(r) => {
+            let flag = crate::json::raw::get(r, "isError");
+            flag.and_then(crate::json::raw::as_bool) == Some(true)
+        }
+        Said::Error(_) => true,
+    }
 }
 
 /// What an answer says, in a line.
@@ -356,7 +371,7 @@ mod tests {
         // It was no better when recorded.
         let mut p = played(bad("no"), bad("no"));
         p.recorded = Some(bad("no"));
-        assert_eq!(j(&p), Verdict::Independent);
+        assert!(matches!(j(&p), Verdict::NotJudged(_)), "that proves nothing");
         // A counter of the whole server moves from run to run.
         let mut p = played(ok(r#"{"n":1}"#), ok(r#"{"n":2}"#));
         assert!(is_open(&p, &none));

@@ -88,6 +88,9 @@ impl Audit {
     /// Joins what the ledger says of a request.
     pub fn join(&mut self, request: &str, row: &Row) {
         let Some(one) = self.asked.all.get(request).cloned() else { return };
+        if row.done && row.effects > 0 {
+            self.named.insert(request.into());
+        }
         let mut tell = |kind, message: String| {
             let mut f = Finding::new(kind, message).value(request);
             f.call = Some(one.call);

@@ -178,7 +178,10 @@ impl Audit {
                     l.call
                 );
                 all.add(make(Kind::Resolved, *call, *at, message).with(l.call));
-            } else if let Some(makes) = self.makes_words(l.tool) {
+            } else if let Some(makes) = self.makes_words(l.tool)
+                // A ledger that was joined says what it made.
+                && !l.request.as_deref().is_some_and(|r| self.named.contains(r))
+            {
                 let message = format!(
                     "{name}{about} makes state ({makes}) and was never answered: what it made, if it ran, nobody can name"
                 );

@@ -336,4 +336,10 @@ fn a_ledger_says_what_the_wire_can_not() {
     ];
     assert_eq!(said, want.map(|(a, b)| (a.to_owned(), b.to_owned())), "{}", r.stdout);
     redial(&["audit", &trace, "--ledger", "/nonexistent.db"]).expect(6, &[]);
+    // Without an answer nobody knows the name of what was made; a ledger that has it does.
+    let contracts = dir.file("c.toml", "[tools.create_ticket]\nproduces = \"ticket_id\"");
+    let with = ["audit", &trace, "--contracts", &contracts];
+    let orphan = |args: &[&str]| redial(args).stdout.contains("maybe orphan state");
+    assert!(orphan(&with));
+    assert!(!orphan(&[&with[..], &["--ledger", ledger.to_str().unwrap()]].concat()));
 }

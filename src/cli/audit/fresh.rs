@@ -25,7 +25,7 @@ use crate::recording::Recording;
 use crate::replay::plan::{Act, Plan, Planned};
 use crate::replay::script::{self, Said};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 /// Everything that a run needs.
@@ -375,12 +375,16 @@ fn report(
     exit
 }
 
+/// Tools of which no call was judged, or some were stopped by the gate.
 fn not_judged<'a>(played: &'a [Played], verdicts: &[Verdict]) -> Vec<&'a str> {
-    let open = played.iter().zip(verdicts).filter(|(_, v)| matches!(v, Verdict::NotJudged(_)));
-    let mut tools: Vec<&str> = open.map(|(p, _)| p.tool.as_str()).collect();
-    tools.sort_unstable();
-    tools.dedup();
-    tools
+    let of = |want: &dyn Fn(&Verdict) -> bool| -> BTreeSet<&'a str> {
+        let some = played.iter().zip(verdicts).filter(|(_, v)| want(v));
+        some.map(|(p, _)| p.tool.as_str()).collect()
+    };
+    let judged = of(&|v| !matches!(v, Verdict::NotJudged(_)));
+    let stopped = of(&|v| matches!(v, Verdict::NotJudged(w) if w.starts_with(GATE)));
+    let open = of(&|v| matches!(v, Verdict::NotJudged(_)));
+    open.into_iter().filter(|t| !judged.contains(t) || stopped.contains(t)).collect()
 }
 
 fn told(f: &Finding) -> FindingJson {
