@@ -7,7 +7,6 @@ use super::verdict::effects;
 use super::wire::RETENTION_S;
 use super::words::{State, Strength, Verdict};
 use crate::journal::{Outcome, Tool};
-use crate::time::span;
 
 /// Everything about this request that asks for more than a preview.
 pub(super) fn reasons(g: &GateFacts<'_>, tool: Option<&Tool>) -> Vec<(Ask, String)> {
@@ -119,7 +118,8 @@ pub(super) fn tells(g: &GateFacts<'_>, ask: Ask) -> Vec<String> {
         (LedgerView::Read(_), Some(row), None) => format!("ledger: {}", row.status),
     };
     let look_up = match &f.server_says {
-        Some(w) => format!("last look-up: {}, {} ago", w.status, span(w.at.age_at(g.now).max(0.0))),
+        // A time and no age: what is told here is read for as long as somebody needs.
+        Some(w) => format!("last look-up: {}, at {}", w.status, w.at.clock()),
         None => "last look-up: none that still holds".into(),
     };
     let effects = match (&f.ledger, f.has_effects_table) {

@@ -285,7 +285,7 @@ fn the_dialog_tells_what_is_known() {
     let all = d.tells.join("\n");
     for part in [
         "ledger: done (stored)",
-        "last look-up: done, 1 m 00 s ago",
+        &format!("last look-up: done, at {}", t(NOW - 60.0).clock()),
         "effects of this request: 1",
         "twice",
     ] {
