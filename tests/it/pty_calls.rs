@@ -68,6 +68,8 @@ fn a_call_is_given_up_and_named_when_quitting() {
     pty.wait_for("in the middle of:");
     pty.wait_for("create_ticket new-1");
     pty.wait_for("outcome unknown");
+    // The whole frame: a key that follows Esc at once would be another key.
+    pty.wait_for("esc stay");
     pty.send("\x1b");
     pty.wait_for("q quit");
     pty.send("L");
