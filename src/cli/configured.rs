@@ -75,11 +75,19 @@ fn with_defaults(command: clap::Command, config: &Config) -> clap::Command {
         if !s.roots.is_empty() && sub.get_arguments().any(|a| a.get_id() == "root") {
             sub = sub.mut_arg("root", |a| a.default_values(s.roots.clone()));
         }
-        if read_only && sub.get_arguments().any(|a| a.get_id() == "read_only") {
-            sub = sub.mut_arg("read_only", |a| a.default_value("true"));
+        if read_only {
+            sub = only_reading(sub);
         }
         sub
     })
+}
+
+/// `--read-only` where there is such a flag, in commands of commands too.
+fn only_reading(mut command: clap::Command) -> clap::Command {
+    if command.get_arguments().any(|a| a.get_id() == "read_only") {
+        command = command.mut_arg("read_only", |a| a.default_value("true"));
+    }
+    command.mut_subcommands(only_reading)
 }
 
 #[cfg(test)]
@@ -102,6 +110,22 @@ mod tests {
         assert_eq!(rows(&attach, config.clone()), (120.0, false));
         (config.ledger.stale_seconds, config.read_only) = (30.0, true);
         assert_eq!(rows(&attach, config.clone()), (30.0, true));
+        for words in [&["killtest"][..], &["teach"], &["lab", "run", "all"]] {
+            let args = [&["redial"], words].concat().into_iter().map(OsString::from);
+            let Ok((cli, _)) = parse(args, Ok(config.clone())) else { panic!("it parses") };
+            let stopped = match cli.command {
+                Some(Command::Killtest(a)) => a.read_only.stops("").is_err(),
+                Some(Command::Teach(a)) => a.read_only.stops("").is_err(),
+                Some(Command::Lab(a)) => match a.command {
+                    crate::cli::args::LabCommand::Run { read_only, .. } => {
+                        read_only.stops("").is_err()
+                    }
+                    _ => false,
+                },
+                _ => false,
+            };
+            assert!(stopped, "{words:?}");
+        }
         let flag = [&attach[..], &["--stale-seconds", "7"]].concat();
         assert_eq!(rows(&flag, config).0, 7.0);
         with_defaults(Cli::command(), &Config::default()).debug_assert();

@@ -14,6 +14,8 @@ pub struct Asked {
     name: &'static str,
     json: bool,
     about: About,
+    /// It makes calls that may do work.
+    pub sends: bool,
 }
 
 enum About {
@@ -55,7 +57,19 @@ impl Asked {
             Some(Command::Batch(a)) => ("batch", a.json, About::Batch),
             Some(Command::Reissue(a)) => ("reissue", a.one.json, reissue(a)),
         };
-        Asked { name, json, about }
+        let sends = match command {
+            Some(Command::Audit(a)) => a.fresh_sessions,
+            Some(
+                Command::Call(_)
+                | Command::Reissue(_)
+                | Command::Batch(_)
+                | Command::Replay(_)
+                | Command::Killtest(_)
+                | Command::Lab(_),
+            ) => true,
+            _ => false,
+        };
+        Asked { name, json, about, sends }
     }
 
     /// Prints the failure, and says the exit status.

@@ -59,6 +59,10 @@ struct PointJson {
 }
 
 pub async fn run(a: KilltestArgs) -> Done {
+    // The built-in server on a ledger of its own, in a folder that goes, touches nothing of anybody's.
+    if a.http.is_some() || a.start.is_some() || !a.command.is_empty() || a.ledger.is_some() {
+        a.read_only.stops("the kill test makes calls of a server that is not redial's own")?;
+    }
     let plan = plan(&a)?;
     let total = a.trials;
     let bar = !a.json && std::io::stderr().is_terminal();

@@ -2,7 +2,7 @@
 
 use super::args::{EraArg, LabArgs, LabCommand};
 use super::json::{document, raw_value};
-use super::plain::{Cell as Column, Plain, Role, print_raw};
+use super::plain::{Cell as Column, Plain, Role, complain, print_raw};
 use super::report::Done;
 use crate::client::Era;
 use crate::error::{Error, Exit};
@@ -79,7 +79,8 @@ struct ScenarioJson {
 pub async fn run(a: LabArgs) -> Done {
     match a.command {
         LabCommand::List { json } => Ok(list(json)),
-        LabCommand::Run { name, era, keep, json } => {
+        LabCommand::Run { name, era, keep, read_only, json } => {
+            read_only.stops("the lab's scenarios make calls that do work")?;
             let chosen = choose(&name)?;
             tokio::select! {
                 runs = run_all(chosen, era) => Ok(finish(runs?, keep.as_deref(), json)?),
@@ -148,7 +149,7 @@ fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Err
     let mut kept = Vec::new();
     for run in &runs {
         kept.push(match folder {
-            Some(folder) => Some(keep_run(folder, run)?),
+            Some(folder) => keep_run(folder, run),
             None => None,
         });
     }
@@ -161,16 +162,20 @@ fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Err
     Ok(if all { Exit::Good } else { Exit::Found })
 }
 
-fn keep_run(folder: &Path, run: &Run) -> Result<PathBuf, Error> {
+/// What could not be kept is said: the run was made all the same.
+fn keep_run(folder: &Path, run: &Run) -> Option<PathBuf> {
     let variant: String =
         run.cell.variant.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let name = [run.scenario, run.cell.tool, &variant, &run.protocol];
     let name: Vec<&str> = name.into_iter().filter(|p| !p.is_empty()).collect();
     let path = folder.join(format!("{}.jsonl", name.join("_")));
-    keep(&path, run.cell.tool, &run.journals).map_err(|e| {
-        Error::usage(format!("the recording {} can't be written: {e}", path.display()))
-    })?;
-    Ok(path)
+    match keep(&path, run.cell.tool, &run.journals) {
+        Ok(()) => Some(path),
+        Err(e) => {
+            complain(&format!("the recording {} can't be written: {e}", path.display()));
+            None
+        }
+    }
 }
 
 fn why(run: &Run) -> &'static str {

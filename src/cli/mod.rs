@@ -83,9 +83,12 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     crate::ledger::remove_private_copies();
     match done {
-        // Who reads the exit status only must not take a report for given.
-        Ok(Exit::Good) if !plain::all_written() => Exit::Usage as u8,
-        Ok(exit) => exit as u8,
+        // Who reads the exit status only must not take a report for given; but of what was sent it tells what became of
+        // it, since 2 says that nothing was done and a script may do it again.
+        Ok(exit) => match (exit, plain::all_written()) {
+            (Exit::Good, false) if !asked.sends => Exit::Usage as u8,
+            _ => exit as u8,
+        },
         Err(failure) => asked.failed(&failure) as u8,
     }
 }

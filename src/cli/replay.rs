@@ -64,7 +64,7 @@ pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&ignored) };
     let work = async {
         play.all(&plan, &mut report, &interrupt).await;
-        Ok(report.finish(a.json))
+        Ok(report.finish(a.json, a.read_only.read_only))
     };
     watched(&client, &interrupt, &look_up, work).await
 }
@@ -147,6 +147,13 @@ impl Play<'_> {
         let step = Step::planned(p);
         match &p.act {
             Act::Skip(_) => Ok(step),
+            // A call's tool says itself whether it reads.
+            act @ (Act::Request { .. } | Act::Notify { .. })
+                if self.inspector.read_only && !act.only_reads() =>
+            {
+                let why = "--read-only lets only what reads run; nothing was sent";
+                Ok(step.gated("none", why.into(), true))
+            }
             Act::Notify { method, params } => {
                 let sent = self.inspector.client()?.notify(method, params).await;
                 Ok(match sent {

@@ -15,6 +15,7 @@ pub async fn run(a: TeachArgs) -> Done {
             Error::usage(format!("there is no lesson {name}")).hint(format!("lessons: {}", names()))
         })?),
     };
+    a.read_only.stops("a lesson makes calls that do work")?;
     if !has_terminal() {
         return Err(Error::usage("lessons open a screen, and there is no terminal here")
             .hint(format!(

@@ -266,7 +266,7 @@ pub fn gate(g: &GateFacts<'_>) -> Decision {
     }
     // A ledger that can't be read now may have the request: it is no first delivery as far as anybody knows.
     let maybe_known = g.request_id.is_some() && matches!(g.facts.ledger, LedgerView::Unreadable(_));
-    let repeat = !g.first_delivery || g.facts.row.is_some() || maybe_known;
+    let repeat = !g.first_delivery || g.facts.row.is_some() || maybe_known || gate_row::was_sent(g);
     if !repeat {
         return pass("a first delivery");
     }

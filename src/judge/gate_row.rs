@@ -72,6 +72,12 @@ fn owner_may_live(g: &GateFacts<'_>) -> Option<&'static str> {
     verdicts.contains(&Verdict::InFlight).then_some("an earlier call may still be under way")
 }
 
+/// A call of this request was sent already and may have been run: pending, unknown or answered.
+pub(super) fn was_sent(g: &GateFacts<'_>) -> bool {
+    let never = |o| matches!(o, Some(Outcome::NotSent | Outcome::Refused));
+    g.request_id.is_some() && g.facts.calls.iter().any(|c| !c.reads_only && !never(c.outcome()))
+}
+
 enum Known {
     Nothing,
     Recent,

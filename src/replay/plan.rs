@@ -20,6 +20,33 @@ pub enum Act {
     Skip(Cow<'static, str>),
 }
 
+impl Act {
+    /// It asks or tells, and by the protocol changes nothing at the server. A method that the protocol does not know
+    /// may do anything.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Act::Skip(_) => true,
+            Act::Call { .. } => false,
+            Act::Request { method, .. } => matches!(
+                method.as_str(),
+                "tools/list"
+                    | "resources/list"
+                    | "resources/read"
+                    | "resources/templates/list"
+                    | "prompts/list"
+                    | "prompts/get"
+                    | "completion/complete"
+            ),
+            Act::Notify { method, .. } => matches!(
+                method.as_str(),
+                "notifications/roots/list_changed"
+                    | "notifications/message"
+                    | "notifications/elicitation/complete"
+            ),
+        }
+    }
+}
+
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {

@@ -397,3 +397,99 @@ fn read_only_follows_the_configured_hints() {
     run(&[]).expect(0, &["done"]);
     assert_eq!(server.calls(), 1);
 }
+
+/// A server in sh that takes its time over each call, so that lines can overtake each other; the calls are counted.
+fn slow(seconds: &str) -> FakeStdio {
+    let fake = FakeStdio::new();
+    let tools = [
+        tool("create_ticket", r#""idempotentHint":false"#),
+        tool("other", r#""idempotentHint":true"#),
+        tool("get_ticket", r#""readOnlyHint":true"#),
+    ];
+    fake.tools(&format!("[{}]", tools.join(","))).answers("call", "made");
+    let script = std::fs::read_to_string(fake.path("server.sh")).unwrap();
+    let begun = r#">>calls; answer=call ;;"#;
+    assert!(script.contains(begun));
+    let sleeps = format!(">>calls; answer=call; sleep {seconds} ;;");
+    fake.file("server.sh", &script.replace(begun, &sleeps));
+    fake
+}
+
+fn line(tool: &str, id: &str, more: &str) -> String {
+    format!("{{\"tool\":\"{tool}\",\"args\":{{\"request_id\":{id}}}{more}}}\n")
+}
+
+#[test]
+fn a_request_of_this_very_run_is_a_repeat() {
+    // Beside each other, a number and its digits, and under another tool's name.
+    for (second, id) in [
+        (line("create_ticket", "5", ""), "5"),
+        (line("create_ticket", r#""5""#, ""), "5"),
+        (line("other", "5.0", ""), "5"),
+    ] {
+        let fake = slow("0.3");
+        let server = fake.command();
+        let lines = line("create_ticket", id, "") + &second + &line("create_ticket", r#""6""#, "");
+        let ran = run(&lines, &both(&["--json", "--concurrency", "3"], &strs(&server)));
+        let mut all = outcomes(&ran);
+        all.sort();
+        assert_eq!(all, want(&[(1, "ok"), (2, "not_sent"), (3, "ok")]), "{}", ran.all());
+        assert_eq!((ran.exit, fake.calls()), (3, 2), "{}", ran.all());
+    }
+    // What is only looked at waits for nobody and is no repeat.
+    let fake = slow("0");
+    let server = fake.command();
+    let lines = line("create_ticket", r#""r""#, "") + &line("get_ticket", r#""r""#, "");
+    let ran = run(&lines, &both(&["--json", "--concurrency", "3"], &strs(&server)));
+    assert_eq!((ran.exit, fake.calls()), (0, 2), "{}", ran.all());
+}
+
+#[test]
+fn a_line_that_became_unknown_is_not_sent_again_by_the_next() {
+    let fake = slow("1");
+    let server = fake.command();
+    let lines = line("create_ticket", r#""r""#, r#","timeout_s":0.2"#)
+        + &line("create_ticket", r#""r""#, "");
+    let ran = run(&lines, &both(&["--json"], &strs(&server)));
+    assert_eq!(outcomes(&ran), want(&[(1, "unknown"), (2, "not_sent")]), "{}", ran.all());
+    assert_eq!((ran.exit, fake.calls()), (4, 1), "{}", ran.all());
+    // Who names it gets it, once the first is over.
+    let fake = slow("0");
+    let server = fake.command();
+    let lines = line("create_ticket", r#""r""#, "").repeat(2);
+    let ran =
+        run(&lines, &both(&["--json", "--concurrency", "2", "--confirm", "r"], &strs(&server)));
+    assert_eq!((ran.exit, fake.calls()), (0, 2), "{}", ran.all());
+}
+
+#[test]
+fn a_report_that_cannot_be_written_changes_no_outcome() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let fake = slow("0");
+    let server = fake.command();
+    let full = |args: &[&str], text: &str| {
+        let mut child = crate::support::cli::command(&both(args, &strs(&server)))
+            .stdin(Stdio::piped())
+            .stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        Ran::from(child.wait_with_output().unwrap())
+    };
+    let args = r#"{"request_id":"r"}"#;
+    for json in [&[][..], &["--json"]] {
+        let call = both(&["call", "create_ticket", "--args", args], json);
+        full(&call, "").expect(0, &["the report could not be written"]);
+        let again = both(
+            &["reissue", "r", "--args", args, "--tool", "create_ticket", "--confirm", "r"],
+            json,
+        );
+        full(&again, "").expect(0, &["the report could not be written"]);
+        full(&both(&["batch"], json), &line("create_ticket", r#""r""#, "")).expect(0, &[]);
+    }
+    assert_eq!(fake.calls(), 6);
+    // What sent nothing is no report at all.
+    full(&["tools"], "").expect(2, &["the report could not be written"]);
+}

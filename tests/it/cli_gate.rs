@@ -1,7 +1,9 @@
 //! The gate at the command line: without a terminal a flag, at a terminal a question whose default is No. What
 //! was sent is counted at the server.
 
-use crate::support::cli::{EXE, FakeStdio, both, command, count_tickets, redial, tool};
+use crate::support::cli::{
+    EXE, FakeStdio, both, command, count_tickets, make_ledger, redial, tool,
+};
 use crate::support::pty::Pty;
 use crate::support::served::{Served, Transport};
 use std::path::Path;
@@ -178,4 +180,33 @@ fn read_only_stops_every_call_but_those_that_say_they_read() {
     assert_eq!(count_tickets(Path::new(&t.ledger)), 1);
     env(&call, "0").expect(0, &[]);
     assert_eq!(count_tickets(Path::new(&t.ledger)), 2);
+}
+
+#[test]
+fn read_only_starts_nothing_that_is_there_to_do_work() {
+    let fake = FakeStdio::new();
+    fake.tools(&format!("[{}]", tool("create_ticket", ""))).answers("call", "made");
+    make_ledger(&fake.path("ledger.db"), "");
+    let ledger = fake.path("ledger.db").to_str().unwrap().to_owned();
+    let server = fake.command();
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let killtest = ["killtest", "--trials", "1", "--ledger", &ledger];
+    for args in [
+        both(&killtest, &server),
+        both(&killtest, &["--http", "http://127.0.0.1:9/mcp", "--start", "sh server.sh"]),
+        killtest.to_vec(),
+        vec!["lab", "run", "all"],
+        vec!["teach"],
+    ] {
+        let out = command(&args).env("REDIAL_READ_ONLY", "1").output().unwrap();
+        crate::support::cli::Ran::from(out)
+            .expect(3, &["--read-only", "nothing was started or sent"]);
+        let mut flag = args.clone();
+        flag.insert(args.iter().position(|a| *a == "--").unwrap_or(args.len()), "--read-only");
+        redial(&flag).expect(3, &["nothing was started or sent"]);
+    }
+    assert_eq!((fake.pid(), fake.calls()), (None, 0));
+    redial(&["lab", "list"]).expect(0, &[]);
+    // On its own server and ledger nothing of anybody's is touched.
+    redial(&["killtest", "--trials", "1", "--at", "before-commit", "--read-only"]).expect(0, &[]);
 }

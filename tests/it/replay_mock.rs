@@ -164,6 +164,10 @@ fn the_gate_holds_in_a_replay_and_reads_pass() {
     assert_eq!(step(&one, "r-2", "create_ticket").0, "skipped");
     assert_eq!(count(), 1);
     // A rehearsal: fresh keys, and the mapping is told.
+    // Under --read-only no flag lets a call pass, and that is what the exit status says.
+    let stopped = run(&["--read-only", "--confirm", "r-1", "--confirm-tool", "create_ticket"]);
+    assert_eq!((stopped.exit, count()), (3, 1), "{}", stopped.all());
+    assert_eq!(step(&stopped, "r-1", "create_ticket").1.as_deref(), Some("refused"));
     let fresh = run(&["--confirm", "r-1", "--new-keys"]);
     let keys = fresh.get(&["new_keys"]);
     let new = raw::get_str(&keys, "r-1").unwrap();

@@ -70,8 +70,8 @@ pub struct CallArgs {
     after_help = "The input is JSON Lines, one call each: {\"tool\":\"T\",\"args\":{…},\"timeout_s\":S}, or a pause: {\"wait_s\":S}. What stands
 there is sent over one connection, each line once, whatever breaks: what was in flight is unknown, and nothing is sent
 again. HTTP connects again, and the next line waits for it as long as --start-timeout; what comes after the end of a
-server on stdio is not sent, unless --respawn. With --ledger, a request_id that the ledger already has makes a line a
-repeat, which wants its --confirm. A bad line is told by its number, and the rest still runs.
+server on stdio is not sent, unless --respawn. A request_id that the --ledger has, or that a
+line before sent, makes a line a repeat, which wants its --confirm. A bad line is told by its number, and the rest still runs.
 
 Exit status, the worst of all lines in this order: 4 an outcome is unknown or in progress · 1 answered with an error,
 or refused · 5 not sent, or the endpoint never became ready · 6 the ledger can't be read · 3 the gate stopped it ·
@@ -87,7 +87,7 @@ pub struct BatchArgs {
     /// So many calls in flight at once; above 1 outcomes come as they end
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
-    /// Send it although the ledger has this request_id (repeatable)
+    /// Send it although the ledger, or a line before, has this request_id (repeatable)
     #[arg(long, value_name = "ID")]
     pub confirm: Vec<String>,
     /// Start a stdio server that ended again (a new process is an act)

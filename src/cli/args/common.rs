@@ -2,6 +2,7 @@
 
 use crate::client::Answerer;
 use crate::endpoints::Named;
+use crate::error::{Error, Exit};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -91,6 +92,20 @@ pub struct ReadOnly {
     /// Stop every call but those of tools that say they change nothing
     #[arg(long, env = "REDIAL_READ_ONLY", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub read_only: bool,
+}
+
+impl ReadOnly {
+    /// Stops a command that would do work; `what` says what it does.
+    ///
+    /// # Errors
+    /// Exit 3 under `--read-only`.
+    pub fn stops(&self, what: &str) -> crate::error::Result<()> {
+        if !self.read_only {
+            return Ok(());
+        }
+        Err(Error::new(Exit::Gate, format!("--read-only: {what}; nothing was started or sent"))
+            .hint("without --read-only (REDIAL_READ_ONLY, read_only in the configuration) it runs"))
+    }
 }
 
 /// `--elicit`.

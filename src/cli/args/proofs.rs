@@ -1,6 +1,6 @@
 //! What the proofs and lessons take: `killtest`, `lab`, `teach`.
 
-use super::common::EraArg;
+use super::common::{EraArg, ReadOnly};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -34,6 +34,8 @@ pub struct KilltestArgs {
     /// Protocol era: ask the server, 2026-07-28 only, or initialize first
     #[arg(long, value_enum, default_value = "auto")]
     pub era: EraArg,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -78,6 +80,8 @@ pub enum LabCommand {
         /// Keep a recording of each run here
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
+        #[command(flatten)]
+        read_only: ReadOnly,
         /// One JSON document
         #[arg(long)]
         json: bool,
@@ -89,4 +93,6 @@ pub enum LabCommand {
 pub struct TeachArgs {
     /// The lesson to begin with; none opens the menu
     pub lesson: Option<String>,
+    #[command(flatten)]
+    pub read_only: ReadOnly,
 }

@@ -341,6 +341,7 @@ fn report(
         .count();
     // What was not judged is not cleared: the rest is no all-clear.
     let exit = match all.total() {
+        _ if a.read_only.read_only && stopped > 0 => Exit::Gate,
         1.. => Exit::Found,
         0 if stopped > 0 => Exit::Gate,
         0 if verdicts.iter().all(|v| matches!(v, Verdict::NotJudged(_))) => Exit::Unknown,

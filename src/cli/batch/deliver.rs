@@ -1,7 +1,9 @@
-//! One line of a batch: waits for a connection, asks the gate where the ledger knows the request, sends once.
+//! One line of a batch: waits for its turn and a connection, asks the gate where the ledger or this very run knows the
+//! request, sends once.
 //! Never sends anything a second time: what a break made of a call is its outcome.
 
 use super::lines::Wanted;
+use super::turns::{Turn, Turns};
 use crate::cli::connect::known_tool;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::open::ledger_error;
@@ -14,7 +16,7 @@ use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Wish, short_limit, stopped};
 use crate::journal::{Call, LinkState, Outcome};
 use crate::judge::Ask;
-use crate::judge::gate::tool_gate;
+use crate::judge::gate::{Decision, tool_gate};
 use crate::model::arguments::{Candidate, Source};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -41,6 +43,8 @@ pub struct Shared {
     pub warned: AtomicBool,
     /// Since when there has been no connection, for the lines that found none.
     pub outage: Mutex<Option<Instant>>,
+    /// The requests that are under way or were sent.
+    pub turns: Turns,
 }
 
 /// What became of one line.
@@ -79,9 +83,9 @@ impl Delivered {
 
 impl Shared {
     /// Delivers one line, and says what became of it.
-    pub async fn deliver(&self, number: usize, wanted: Wanted) -> Delivered {
-        match self.prepared(&wanted).await {
-            Ok(ready) => match self.send(number, &wanted, ready).await {
+    pub async fn deliver(&self, number: usize, wanted: Wanted, mut turn: Turn) -> Delivered {
+        match self.prepared(&wanted, &mut turn).await {
+            Ok(ready) => match self.send(number, &wanted, ready, &turn).await {
                 Ok(delivered) => delivered,
                 Err(e) => {
                     Delivered::never(number, &wanted, &e, Witness::of(&self.client, None).short())
@@ -94,23 +98,35 @@ impl Shared {
     }
 
     /// Everything before the sending; only a look-up may leave here.
-    async fn prepared(&self, wanted: &Wanted) -> Result<Ready> {
+    async fn prepared(&self, wanted: &Wanted, turn: &mut Turn) -> Result<Ready> {
         self.connected().await?;
+        if !self.inspector.reads_only(&wanted.tool) {
+            // The first line's outcome says what this one is.
+            tokio::select! {
+                () = turn.comes() => {}
+                name = self.interrupt.first() => return Err(Interrupt::stopped(name, Exit::Endpoint)),
+            }
+            // It may have broken the connection.
+            self.connected().await?;
+        }
+        let again = self.turns.was_sent(turn);
         let longest = duration(self.start_limit_s + self.call_limit_s);
         tokio::select! {
-            ready = self.judged(wanted) => ready,
+            ready = self.judged(wanted, again) => ready,
             // The connection broke again just now.
             () = tokio::time::sleep(longest) => Err(Error::endpoint("no connection; nothing was sent")),
             name = self.interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
         }
     }
 
-    async fn judged(&self, wanted: &Wanted) -> Result<Ready> {
+    /// `again`: a call of this request was sent in this very run, and may have been run.
+    async fn judged(&self, wanted: &Wanted, again: bool) -> Result<Ready> {
         let tools = self.client.tools().await?;
         let tool = known_tool(&tools, &wanted.tool)?;
-        if !self.is_repeat(wanted.request_id.as_deref()).await? {
-            // With what the configuration says of its hints, as everywhere.
-            let reads_only = self.inspector.reads_only(&wanted.tool);
+        // With what the configuration says of its hints, as everywhere.
+        let reads_only = self.inspector.reads_only(&wanted.tool);
+        let again = again && !reads_only;
+        if !again && !self.is_repeat(wanted.request_id.as_deref()).await? {
             if self.inspector.read_only && !reads_only {
                 let gate = tool_gate(tool, tools.complete);
                 let why = match gate.ask {
@@ -133,12 +149,20 @@ impl Shared {
                 tool: Some(wanted.tool.clone()),
                 source: Source::Given,
             }],
-            first_delivery: true,
+            first_delivery: !again,
             limit_s: Some(wanted.timeout_s.unwrap_or(self.call_limit_s)),
         };
+        let named = |d: &Decision| self.confirm.iter().find(|c| d.passes(Some(c))).cloned();
+        // No look-up makes a call pass that nobody has named: what is stopped anyway needs none.
+        let id = wanted.request_id.as_deref().unwrap_or_default();
+        let seen = self.inspector.request(id, Some(&wanted.args)).await;
+        let decision = self.inspector.decide(&wish, &wanted.tool, &seen);
+        if decision.ask != Ask::None && named(&decision).is_none() {
+            return Err(stopped(&decision));
+        }
         let prepared = self.inspector.prepare(&wish).await?;
         self.warn(prepared.warning.clone());
-        let confirmed = self.confirm.iter().find(|c| prepared.decision.passes(Some(c))).cloned();
+        let confirmed = named(&prepared.decision);
         if !prepared.decision.passes(confirmed.as_deref()) {
             return Err(stopped(&prepared.decision));
         }
@@ -156,7 +180,13 @@ impl Shared {
         Ok(row.is_some())
     }
 
-    async fn send(&self, number: usize, wanted: &Wanted, ready: Ready) -> Result<Delivered> {
+    async fn send(
+        &self,
+        number: usize,
+        wanted: &Wanted,
+        ready: Ready,
+        turn: &Turn,
+    ) -> Result<Delivered> {
         if let Some(name) = self.interrupt.seen() {
             return Err(Interrupt::stopped(name, Exit::Endpoint));
         }
@@ -165,7 +195,9 @@ impl Shared {
         let (call, reads_only, repeat) = match ready {
             Ready::First { reads_only } => {
                 let sent = self.client.call(&wanted.tool, &wanted.args, Some(limit)).await?;
-                let call = self.client.settled(sent).await.ok_or_else(|| {
+                let settled = self.client.settled(sent).await;
+                self.remember(turn, settled.as_ref(), reads_only);
+                let call = settled.ok_or_else(|| {
                     Error::new(Exit::Unknown, "the call is not in the journal: outcome unknown")
                 })?;
                 (call, reads_only, None)
@@ -187,6 +219,15 @@ impl Shared {
             repeat,
             hint: None,
         })
+    }
+
+    /// From now on its request is one that may have been run, unless it provably was not.
+    fn remember(&self, turn: &Turn, call: Option<&Call>, reads_only: bool) {
+        let never =
+            matches!(call.and_then(|c| c.outcome()), Some(Outcome::NotSent | Outcome::Refused));
+        if !never && !reads_only {
+            self.turns.sent(turn);
+        }
     }
 
     /// Waits for a connection, at most the start limit since it was first missed.

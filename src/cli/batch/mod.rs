@@ -1,9 +1,10 @@
 //! `redial batch`: calls from JSON Lines over one connection, one outcome line each, through every break.
 //!
-//! `lines` reads the input, `deliver` makes one call; here is the order of things, and the report.
+//! `lines` reads the input, `turns` keeps lines of one request apart, `deliver` makes one call; here is the order of things, and the report.
 
 mod deliver;
 mod lines;
+mod turns;
 
 use super::args::BatchArgs;
 use super::connect::Opened;
@@ -29,6 +30,9 @@ use tokio::task::{JoinError, JoinSet};
 /// comes first; what provably did nothing comes last.
 const WORST_FIRST: [Exit; 6] =
     [Exit::Unknown, Exit::Found, Exit::Endpoint, Exit::Ledger, Exit::Gate, Exit::Usage];
+
+/// How long the end of the input is waited for, once nobody reads the outcomes.
+const LAST_LINE: Duration = Duration::from_millis(200);
 
 /// Columns of a line's words for people.
 const WORDS: usize = 240;
@@ -63,6 +67,7 @@ pub async fn run(a: BatchArgs, config: &crate::config::Config) -> Done {
         interrupt: interrupt.clone(),
         warned: std::sync::atomic::AtomicBool::new(false),
         outage: std::sync::Mutex::default(),
+        turns: turns::Turns::default(),
     });
     let mut batch = Batch {
         shared,
@@ -99,7 +104,7 @@ struct Batch {
 impl Batch {
     async fn all(&mut self, mut input: mpsc::Receiver<Numbered>) -> Result<Exit> {
         let interrupt = self.shared.interrupt.clone();
-        let mut last = 0;
+        let (mut last, mut ended) = (0, false);
         while self.read_by {
             let free = self.running.len() < self.at_once;
             let next = tokio::select! {
@@ -111,13 +116,17 @@ impl Batch {
                 }
                 next = input.recv(), if free => next,
             };
-            let Some((number, step)) = next else { break };
+            let Some((number, step)) = next else {
+                ended = true;
+                break;
+            };
             last = number;
             match step {
                 Ok(Step::Wait(seconds)) => self.pause(seconds, &interrupt).await,
                 Ok(Step::Call(wanted)) => {
                     let shared = self.shared.clone();
-                    self.running.spawn(async move { shared.deliver(number, wanted).await });
+                    let turn = shared.turns.enter(&wanted.args);
+                    self.running.spawn(async move { shared.deliver(number, wanted, turn).await });
                 }
                 Err(e) => {
                     let witness = Witness::default();
@@ -132,13 +141,19 @@ impl Batch {
         if let Some(name) = interrupt.seen() {
             complain(&format!("interrupted ({name}) after line {last}: what follows was not sent"));
             self.exits.insert(Exit::Endpoint as u8);
-        } else if !self.read_by {
+        } else if !self.read_by && !ended && !self.is_over(&mut input).await {
             complain(&format!("nobody reads the outcomes: what follows line {last} was not sent"));
             self.exits.insert(Exit::Endpoint as u8);
         }
         self.summary();
         let worst = WORST_FIRST.into_iter().find(|e| self.exits.contains(&(*e as u8)));
         Ok(worst.unwrap_or(Exit::Good))
+    }
+
+    /// Whether the input has no line left: an outcome that nobody read does not make of a batch that was sent one
+    /// that was not. Where its writer is still to say so, there may be one.
+    async fn is_over(&self, input: &mut mpsc::Receiver<Numbered>) -> bool {
+        matches!(tokio::time::timeout(LAST_LINE, input.recv()).await, Ok(None))
     }
 
     /// No call is begun meanwhile; those in flight go on.

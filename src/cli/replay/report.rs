@@ -158,12 +158,13 @@ impl Report {
         self.steps.iter().filter(|s| s.result == "skipped" && s.gate.is_some()).count()
     }
 
-    /// Prints it, and says the exit status.
-    pub fn finish(&self, json: bool) -> Exit {
+    /// Prints it, and says the exit status. `read_only`: what it stopped is no proof that nothing differs.
+    pub fn finish(&self, json: bool, read_only: bool) -> Exit {
         self.print(json);
         let none_left = !self.steps.iter().any(|s| s.left);
         match &self.broke_off {
             Some(_) if none_left => Exit::Endpoint,
+            None if read_only && self.gated() > 0 => Exit::Gate,
             // Nothing that the recording did was done: that is no proof that nothing differs.
             None if self.gated() > 0 && !self.steps.iter().any(|s| s.left && s.tool.is_some()) => {
                 match self.steps.iter().any(Step::differs) {

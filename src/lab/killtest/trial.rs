@@ -7,7 +7,7 @@ use super::super::process;
 use super::subject::arguments;
 use super::{At, Run, Target, Trial, Verdict};
 use crate::client::{Client, Endpoint};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::journal::call::answer_object;
 use crate::journal::event::Transport;
 use crate::journal::{AnswerStatus, Call, Kind, Note, Outcome, Tool};
@@ -57,10 +57,14 @@ impl Run {
             let path = self.plan.keep.join(format!("{}.jsonl", trial.request_id));
             let journals: Vec<_> = clients.iter().map(|c| c.journal().clone()).collect();
             let name = clients.first().map(|c| c.name()).unwrap_or_default();
-            keep(&path, &name, &journals).map_err(|e| {
-                Error::usage(format!("the recording {} can't be written: {e}", path.display()))
-            })?;
-            trial.recording = Some(path);
+            // The trial was made, whatever can be kept of it.
+            match keep(&path, &name, &journals) {
+                Ok(()) => trial.recording = Some(path),
+                Err(e) => {
+                    let why = format!("; the recording {} can't be written: {e}", path.display());
+                    trial.repeat.push_str(&why);
+                }
+            }
         }
         Ok(trial)
     }
