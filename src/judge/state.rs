@@ -7,7 +7,7 @@
 use super::facts::ServerWord;
 use super::observed::Observed;
 use super::owners::OwnerView;
-use super::words::{Judged, State, Strength};
+use super::words::{Judged, Seal, State, Strength};
 use crate::ledger::Row;
 use crate::time::{Time, span};
 
@@ -57,14 +57,14 @@ pub fn judge_row(
     }
     if let (State::Abandoned, Some(end)) = (&state, observed) {
         let why = format!("the ledger's own word, and {}", end.words());
-        return plain(state, Strength::Observed, why);
+        return Judged::plain(state, Strength::Observed, why);
     }
     let why = match &state {
         State::Done => "the ledger says that it is finished".into(),
         State::Unmapped(_) => "a word that nothing here explains; it does not count as done".into(),
         _ => "the ledger's own word".into(),
     };
-    plain(state, Strength::Stored, why)
+    Judged::plain(state, Strength::Stored, why)
 }
 
 /// The state a stored word names, before anybody judges it. Only the exact words: any other is shown as it
@@ -79,18 +79,6 @@ pub fn stored(word: &str) -> State {
         "cancelled" | "canceled" => State::Cancelled,
         "expired" => State::Expired,
         other => State::Unmapped(other.to_owned()),
-    }
-}
-
-fn plain(state: State, strength: Strength, why: String) -> Judged {
-    Judged {
-        state,
-        strength,
-        why,
-        judge_again_at: None,
-        takeover_since: None,
-        takeover_limit_s: None,
-        skew_s: None,
     }
 }
 
@@ -144,6 +132,7 @@ impl Running<'_> {
             takeover_limit_s: (takeover_since.is_none() || takeover_since != early)
                 .then_some(self.rules.stale_limit_s),
             skew_s: self.skew(),
+            seal: Seal,
         }
     }
 

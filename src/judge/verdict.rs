@@ -8,7 +8,7 @@ use super::facts::HashCheck;
 use super::facts::{Facts, LedgerView, Pairing};
 use super::next;
 use super::wire::{Wire, WireFacts};
-use super::words::{Finding, State, Strength, Verdict};
+use super::words::{Finding, Seal, State, Strength, Verdict};
 use crate::time::Time;
 
 /// Concludes for one request, with the time of day in the local zone.
@@ -27,7 +27,7 @@ pub fn conclude_in(facts: &Facts, now: Time, clock: &dyn Fn(Time) -> String) -> 
     verdicts.sort();
     verdicts.dedup();
     let next = next::step(facts, &wire, &verdicts, now, clock);
-    Finding { evidence: evidence::lines(facts, &wire), next, verdicts }
+    Finding { evidence: evidence::lines(facts, &wire), next, verdicts, seal: Seal }
 }
 
 /// Effects of this request, with or without a row.

@@ -69,6 +69,7 @@ fn ledgers() -> Vec<Facts> {
                     takeover_since: takeover,
                     takeover_limit_s: takeover.map(|_| 120.0),
                     skew_s: None,
+                    seal: Seal,
                 };
                 let row =
                     Row { effects: vec![effect("r", "a"); effects], ..row("r", word, "A", 10.0) };

@@ -82,24 +82,61 @@ impl Strength {
     }
 }
 
-/// A row's state with its evidence.
+/// What only judgement has: who holds it has judged. It keeps everybody else, fixtures of tests first of all, from
+/// writing down a verdict that no facts led to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Seal;
+
+/// A row's state with its evidence, as judgement made it. Read everywhere, written nowhere else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The state.
-    pub state: State,
+    pub(crate) state: State,
     /// How well it is known.
-    pub strength: Strength,
+    pub(crate) strength: Strength,
     /// Why, in words.
-    pub why: String,
+    pub(crate) why: String,
     /// When a `running` row can next be judged otherwise without any change of the file (its stale limit).
-    pub judge_again_at: Option<Time>,
+    pub(crate) judge_again_at: Option<Time>,
     /// Since when the server lets a repeat take over, as far as redial can tell.
-    pub takeover_since: Option<Time>,
+    pub(crate) takeover_since: Option<Time>,
     /// The assumed stale limit in seconds, where `takeover_since` (or, while there is none, `judge_again_at`) rests on it
     /// alone.
-    pub takeover_limit_s: Option<f64>,
+    pub(crate) takeover_limit_s: Option<f64>,
     /// The claim lies in the future by this many seconds: clock skew.
-    pub skew_s: Option<f64>,
+    pub(crate) skew_s: Option<f64>,
+    pub(super) seal: Seal,
+}
+
+impl Judged {
+    /// A state that needs no second look: a stored word, or that of a request without a row.
+    pub(crate) fn plain(state: State, strength: Strength, why: String) -> Judged {
+        Judged {
+            state,
+            strength,
+            why,
+            judge_again_at: None,
+            takeover_since: None,
+            takeover_limit_s: None,
+            skew_s: None,
+            seal: Seal,
+        }
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// How well it is known.
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// Why, in words.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
 }
 
 /// What redial concludes for a request, in rank: worst first.
@@ -182,13 +219,32 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// All that is concluded for a request: verdicts worst first, evidence, one next step.
+/// All that is concluded for a request: verdicts worst first, evidence, one next step. Like [`Judged`] it is made by
+/// judgement alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Never empty.
-    pub verdicts: Vec<Verdict>,
+    pub(crate) verdicts: Vec<Verdict>,
     /// Why.
-    pub evidence: Vec<Evidence>,
+    pub(crate) evidence: Vec<Evidence>,
     /// The one safe next step, as a sentence.
-    pub next: String,
+    pub(crate) next: String,
+    pub(super) seal: Seal,
+}
+
+impl Finding {
+    /// The verdicts, worst first.
+    pub fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+
+    /// Why.
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
+    /// The one safe next step, as a sentence.
+    pub fn next(&self) -> &str {
+        &self.next
+    }
 }

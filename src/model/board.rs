@@ -68,15 +68,7 @@ fn without_row(facts: &Facts) -> Judged {
         }
         LedgerView::None => by_the_server(facts),
     };
-    Judged {
-        state,
-        strength,
-        why,
-        judge_again_at: None,
-        takeover_since: None,
-        takeover_limit_s: None,
-        skew_s: None,
-    }
+    Judged::plain(state, strength, why)
 }
 
 fn by_the_server(facts: &Facts) -> (State, Strength, String) {

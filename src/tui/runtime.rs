@@ -18,6 +18,12 @@ mod timeline;
 mod windows;
 mod wire;
 
+/// What was found, as the screen is told it: pure, from the values of `inspect` and `judge`.
+pub mod told {
+    pub use super::acts::{detailed, planned, report};
+    pub use super::counts::verified;
+}
+
 use super::app::{App, Start};
 use super::data::{DemoInfo, Paired};
 use super::keymap::Keymap;

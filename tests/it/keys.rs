@@ -31,8 +31,8 @@ fn moving_opening_and_going_back() {
         ("<esc>g", "night-007", Pane::Requests),
         ("<tab><tab><tab><tab><tab>", "night-007", Pane::Requests),
         ("<shift-tab><shift-tab>", "night-007", Pane::Stderr),
-        // From a call to its request: night-005 is the second one.
-        ("<shift-tab>j<enter>", "night-005", Pane::Detail),
+        // From a call to its request: night-007 is the second one.
+        ("j<shift-tab>j<enter>", "night-007", Pane::Detail),
     ] {
         assert!(press(&mut a, keys).is_empty(), "{keys}");
         assert_eq!((selected(&a), a.pane), (id, pane), "{keys}");
@@ -269,7 +269,7 @@ fn verify_counts_while_it_is_seen_and_leads_to_the_requests_it_names() {
         assert!(seen.contains(text), "{text}: {seen}");
     }
     // The first named request, the second, and there.
-    assert_eq!(a.watch.selected(), Some("night-005"));
+    assert_eq!(a.watch.selected(), Some("night-007"));
     assert_eq!(press(&mut a, "v"), on, "once more by hand");
     press(&mut a, "jj");
     assert_eq!(a.watch.selected(), Some("night-001"));
@@ -406,7 +406,7 @@ fn time_ticks_only_while_something_moves() {
 fn the_arguments_are_picked_out_of_a_pasted_log() {
     let mut a = app((140, 40));
     press(&mut a, "j");
-    open_dialog(&mut a, Question::Preview);
+    open_dialog(&mut a, Question::Ask);
     let log = "12:01 tool_use {\"name\":\"create_ticket\",\"input\":{\"request_id\":\"night-004\",\"title\":\"x\"}}\n\
                12:02 tool_use {\"name\":\"create_ticket\",\"input\":{\"request_id\":\"night-005\",\"title\":\"停止\"}}\n";
     let effects = update(&mut a, Msg::Paste(log.into()));

@@ -473,8 +473,9 @@ fn a_row_that_changed_shows_it_and_the_mark_goes() {
         if let Effect::LoadWindow(ask) = e {
             let (mut top, rows): (Vec<_>, Vec<_>) = night::lines()
                 .into_iter()
-                .partition(|l| l.judged.state != redial::judge::State::Done);
-            top[1].row.status = "failed".into();
+                .partition(|l| *l.judged.state() != redial::judge::State::Done);
+            let status = "failed".into();
+            top[1] = night::line_of(redial::ledger::Row { status, ..top[1].row.clone() });
             let window = redial::tui::data::Window {
                 ask,
                 top_total: 2,
@@ -489,7 +490,7 @@ fn a_row_that_changed_shows_it_and_the_mark_goes() {
         }
     }
     let marked = |a: &App| shown(a).matches('•').count();
-    assert!(shown(&a).contains("✗ abandoned• night-005") && marked(&a) == 1, "{}", shown(&a));
+    assert!(shown(&a).contains("! failed   • night-005") && marked(&a) == 1, "{}", shown(&a));
     let tick = a.next_tick().unwrap();
     assert!(tick.0 - a.now.0 <= 6_000_000);
     update(&mut a, Msg::Now(night::morning().plus_seconds(7.0)));

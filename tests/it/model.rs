@@ -31,7 +31,7 @@ async fn the_night_ledger_in_one_sentence_and_line_by_line() {
         .iter()
         .map(|l| {
             let verdict = l.verdict_words().join(" ");
-            (&*l.row.request_id, l.judged.state.word(), l.judged.strength.word(), verdict)
+            (&*l.row.request_id, l.judged.state().word(), l.judged.strength().word(), verdict)
         })
         .collect();
     let done = |id, verdict: &str| (id, "done", "stored", verdict.to_owned());
@@ -49,9 +49,9 @@ async fn the_night_ledger_in_one_sentence_and_line_by_line() {
         ]
     );
     assert_eq!(lines[6].label, "障害報告");
-    assert!(lines[6].finding.next.contains("look at the pair: night-006"));
+    assert!(lines[6].finding.next().contains("look at the pair: night-006"));
     let stalled = "may still be working; the server lets a repeat take over since ";
-    assert!(lines[0].finding.next.starts_with(stalled), "{}", lines[0].finding.next);
+    assert!(lines[0].finding.next().starts_with(stalled), "{}", lines[0].finding.next());
 }
 
 #[tokio::test]
@@ -63,9 +63,9 @@ async fn with_a_limit_that_never_passes_only_a_newer_owner_speaks() {
         "7 requests · 5 done · 1 running · 1 abandoned · 5 tickets · 1 suspect pair"
     );
     let of = |id: &str| lines.iter().find(|l| l.row.request_id == id).unwrap();
-    assert_eq!(of("night-005").finding.verdicts, [Verdict::Stalled]);
-    assert!(of("night-005").judged.why.contains("a newer owner has claimed since"));
-    assert_eq!(of("night-007").finding.verdicts, [Verdict::Working]);
+    assert_eq!(of("night-005").finding.verdicts(), [Verdict::Stalled]);
+    assert!(of("night-005").judged.why().contains("a newer owner has claimed since"));
+    assert_eq!(of("night-007").finding.verdicts(), [Verdict::Working]);
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn other_rows_prove_the_recipe_and_make_a_difference_a_conflict() {
     let inspector = Inspector::new(Some(Ledger::open(night(dir.path()))), None, Rules::default());
     let wrong = inspector.request("night-005", Some(r#"{"title":"x","body":"y"}"#)).await;
     assert_eq!(wrong.hash.check, HashCheck::DiffersProven);
-    assert_eq!(wrong.line.finding.verdicts.first(), Some(&Verdict::Conflict));
+    assert_eq!(wrong.line.finding.verdicts().first(), Some(&Verdict::Conflict));
     // A done request's arguments can be made again from its ticket.
     let done = inspector.request("night-002", None).await;
     assert_eq!(done.hash.check, HashCheck::Equal);
@@ -86,8 +86,8 @@ async fn other_rows_prove_the_recipe_and_make_a_difference_a_conflict() {
         HashCheck::Equal
     );
     let unknown = inspector.request("night-404", None).await;
-    assert_eq!(unknown.line.finding.verdicts, [Verdict::NotKnown]);
-    assert_eq!(unknown.line.judged.state.word(), "unknown");
+    assert_eq!(unknown.line.finding.verdicts(), [Verdict::NotKnown]);
+    assert_eq!(unknown.line.judged.state().word(), "unknown");
     let (_, v) = inspector.verify(&Expected::default(), false).await.unwrap();
     assert_eq!(v.sentence, "NOT exactly once: 2 unfinished, 1 suspect pair");
 }

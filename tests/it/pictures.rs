@@ -44,8 +44,9 @@ fn compare(name: &str, app: &App, theme: &str) {
 #[test]
 fn the_readmes_pictures_are_what_is_drawn() {
     let mut app = night::app((120, 36));
-    night::press(&mut app, "j");
     compare("screen", &app, "dark");
+    // One whose owner nobody saw end: it is asked, not merely shown.
+    night::press(&mut app, "j");
     night::open_dialog(&mut app, redial::tui::data::Question::Ask);
     compare("reissue", &app, "catppuccin");
     let mut app = night::app((80, 24));

@@ -128,7 +128,6 @@ fn dialogs() {
     use redial::tui::{Msg, update};
     for (size, mark) in [((140, 40), ""), ((80, 24), "_80"), ((60, 16), "_60")] {
         let mut app = night::app(size);
-        night::press(&mut app, "j");
         for question in [Question::Preview, Question::Ask, Question::Type, Question::Refused] {
             night::open_dialog(&mut app, question);
             if question == Question::Type {
@@ -143,7 +142,7 @@ fn dialogs() {
         night::press(&mut app, "<tab><enter>");
         shot(&format!("reissue_sending{mark}"), &app, "dark", false);
         let report = Box::new(Ok(night::report()));
-        update(&mut app, Msg::Reissued { request_id: "night-005".into(), report });
+        update(&mut app, Msg::Reissued { request_id: "night-007".into(), report });
         shot(&format!("reissue_done{mark}"), &app, "dark", false);
         night::press(&mut app, "<esc>?");
         shot(&format!("help{mark}"), &app, "dark", false);
@@ -160,11 +159,7 @@ fn quitting_with_calls_in_flight_names_them() {
     use redial::tui::{Msg, update};
     use std::sync::Arc;
     let mut app = night::app((80, 24));
-    let mut wire = night::wire();
-    let mut call = (*wire.calls[0]).clone();
-    (call.outcome, call.settled_at, call.word, call.status) = (None, None, "pending", None);
-    call.sent_at = night::morning().plus_seconds(-12.0);
-    wire.calls.insert(0, Arc::new(call));
+    let (mut wire, _) = night::waiting();
     update(&mut app, Msg::Wire(Arc::new(wire.clone())));
     shot("pending_call", &app, "dark", false);
     assert!(night::press(&mut app, "q").is_empty());
@@ -226,13 +221,47 @@ fn calls_without_a_request_id_are_no_requests_and_are_said_to_stand_in_calls() {
 /// Every kind of text that a terminal would obey or that would mislead a reader.
 const HOSTILE: &str = "A\x1b]0;pwned\x07\x1b[31mB\x1b]52;c;cHduZWQ=\x1b\\C\u{9b}31mD\x07\x08\x7f\r\n\tE\u{202e}F\u{2066}G\u{200b}H\u{feff}I\u{e0041}J\u{2028}K\u{200d}L\u{ad}";
 
+/// A request of which every witness says something hostile; judged as any other.
+fn hostile_line() -> redial::tui::data::Line {
+    use redial::judge::{Facts, LedgerView, OwnerView, Rules, Twin, judge_row};
+    let h = || HOSTILE.to_owned();
+    let now = night::morning();
+    let mut row = night::request("night-006").line.row;
+    let mut effect = row.effects.remove(0);
+    (effect.key, effect.label) = (h(), h());
+    effect.columns = vec![(h(), h())];
+    (row.request_id, row.status, row.effects) = (h(), h(), vec![effect]);
+    (row.owner, row.args_hash, row.result) = (Some(h()), Some(h()), Some(h()));
+    let mut call = night::request("night-004").facts.calls.remove(0);
+    (call.tool, call.args, call.request_id) = (h(), Some(h()), Some(h()));
+    let settled = call.settled.as_mut().unwrap();
+    (settled.why, settled.error) = (h(), Some(h()));
+    let judged = judge_row(&row, &OwnerView::default(), Rules::default(), None, None, now);
+    let line = redial::tui::data::Line::new(
+        &Facts {
+            request_id: h(),
+            ledger: LedgerView::Read(now),
+            twins: vec![Twin { request_id: h(), state: judged.state().clone() }],
+            row: Some(row),
+            judged: Some(judged),
+            has_effects_table: true,
+            calls: vec![call],
+            ..Facts::default()
+        },
+        now,
+    );
+    let said: Vec<&str> = line.finding.evidence().iter().map(|e| e.text.as_str()).collect();
+    assert!(said.iter().any(|t| t.contains(HOSTILE)), "{said:?}");
+    assert!(line.label == HOSTILE && line.finding.next().contains(HOSTILE), "{line:?}");
+    line
+}
+
 #[test]
 fn hostile_text_in_any_field_never_reaches_the_terminal() {
     use ratatui::backend::CrosstermBackend;
     use ratatui::layout::Rect;
     use ratatui::{TerminalOptions, Viewport};
     use redial::journal::LinkState;
-    use redial::judge::Evidence;
     use redial::tui::data::{Counted, Counts, DemoInfo, LookUp, Problem, Question, Verified};
     use redial::tui::wire::Reach;
     use redial::tui::{Msg, Start, update};
@@ -267,21 +296,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
     (pending.outcome, pending.settled_at) = (None, None);
     wire.calls.insert(0, Arc::new(pending));
 
-    let mut line = night::lines().remove(0);
-    line.label = h();
-    line.judged.why = h();
-    line.judged.state = redial::judge::State::Unmapped(h());
-    line.finding.next = h();
-    line.finding.evidence.push(Evidence { source: "wire", at: None, strength: None, text: h() });
-    line.row.request_id = h();
-    line.row.status = h();
-    line.row.owner = Some(h());
-    line.row.args_hash = Some(h());
-    line.row.result = Some(h());
-    let mut effect = night::lines().remove(1).row.effects.remove(0);
-    (effect.key, effect.label) = (h(), h());
-    effect.columns = vec![(h(), h())];
-    line.row.effects = vec![effect];
+    let line = hostile_line();
 
     let check = |bytes: &[u8], what: &str| {
         let text = std::str::from_utf8(bytes).expect("UTF-8 comes out");
@@ -446,7 +461,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
                         e => panic!("{e:?}"),
                     };
                     let mut plan = night::plan(
-                        "x",
+                        "night-007",
                         if r == "r-type" { Question::Type } else { Question::Preview },
                     );
                     plan.tool = h();

@@ -10,6 +10,7 @@ use crate::json::raw;
 use crate::judge::Ask;
 use crate::judge::gate::Decision;
 use crate::model::arguments::{Candidate, Source, with_request_id};
+use crate::model::history::Step;
 use crate::model::lookup;
 use crate::tui::data::{Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report};
 use crate::tui::msg::{Effect, Msg};
@@ -31,16 +32,17 @@ pub async fn details(hands: Hands, mut selected: watch::Receiver<Option<String>>
 }
 
 fn detail(hands: &Hands, id: &str, request: Request) -> Detail {
-    let history = {
-        let seen = hands.inspector.seen();
-        seen.histories.of(id).iter().map(|s| (s.at, s.change.words())).collect()
-    };
     let look_up = &hands.inspector.look_up;
     let client = hands.inspector.client.as_ref();
     let looked = client.and_then(|c| c.journal().read(|s| lookup::newest(s, look_up, id)));
-    let looked_up = looked.map(|l| look_up_line(&l, &request));
+    detailed(request, hands.inspector.seen().histories.of(id), looked.as_ref())
+}
+
+/// What is shown of a request, with what was seen happening to its row and what the server last said of it.
+pub fn detailed(request: Request, history: &[Step], looked: Option<&lookup::LookUp>) -> Detail {
+    let looked_up = looked.map(|l| look_up_line(l, &request));
     Detail {
-        history,
+        history: history.iter().map(|s| (s.at, s.change.words())).collect(),
         hash: request.hash.check,
         hash_why: request.hash.how,
         looked_up,
@@ -164,18 +166,23 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
             // When this fails too, it isn't for want of arguments.
             let bare = Candidate { args: bare, tool: None, source: Source::Given };
             match hands.inspector.prepare(&wish(id, None, Some(bare))).await {
-                Ok(prepared) => (prepared, Some(why.what)),
+                Ok(prepared) => (prepared, Some(why)),
                 Err(e) => return Err(e),
             }
         }
     };
     hands.tell_pairing(&prepared.before.paired).await;
+    Ok(planned(prepared, unknown.map(|why| why.what)))
+}
+
+/// What the dialog tells of a call that is ready; `unknown`: why nobody knows its arguments.
+pub fn planned(prepared: Prepared, unknown: Option<String>) -> Plan {
     let Prepared { tool, args, source, before, looked, decision, .. } = prepared;
     let mut situation = decision.tells.clone();
     if let Some(why) = looked.and_then(|l| l.why) {
         situation.push(format!("not looked up: {why}"));
     }
-    Ok(Plan {
+    Plan {
         tool,
         args,
         known: unknown.is_none(),
@@ -188,7 +195,7 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
         },
         check: Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) },
         situation,
-    })
+    }
 }
 
 /// Arguments that can't be sent, whatever a person says.
@@ -239,22 +246,23 @@ async fn reissue(hands: &Hands, call: &Reissue) -> Result<Report> {
     };
     let released = hands.inspector.release(&agreed).await?;
     hands.tell_pairing(&released.after.paired).await;
-    Ok(report(hands, released))
+    let dead = released.call.outcome() == Some(Outcome::Unknown);
+    let client = hands.inspector.client.as_ref().filter(|_| dead);
+    let last_words = client.map(|c| {
+        c.journal()
+            .read(|s| s.generation_n(released.call.generation).map(|g| g.stderr.last(5)))
+            .unwrap_or_default()
+    });
+    Ok(report(&released, last_words.unwrap_or_default()))
 }
 
-fn report(hands: &Hands, r: Released) -> Report {
+/// What is shown of a call that was sent; `stderr`: the last words of a server that did not answer.
+pub fn report(r: &Released, stderr: Vec<String>) -> Report {
     let (before, after) = (&r.before, &r.after);
     let settled = r.call.settled.as_ref();
-    let outcome = r.call.outcome();
     let result = settled.and_then(|s| s.result.as_deref());
     let text = result.map(crate::journal::call::answer_text).filter(|t| !t.is_empty());
     let own = after.facts.has_effects_table.then(|| (before.effects(), after.effects()));
-    let dead = hands.inspector.client.as_ref().filter(|_| outcome == Some(Outcome::Unknown));
-    let stderr = dead.map(|c| {
-        c.journal()
-            .read(|s| s.generation_n(r.call.generation).map(|g| g.stderr.last(5)))
-            .unwrap_or_default()
-    });
     Report {
         outcome: r.call.word().to_owned(),
         why: settled.map(|s| s.why.clone()).unwrap_or_default(),
@@ -266,6 +274,6 @@ fn report(hands: &Hands, r: Released) -> Report {
         elapsed_s: settled.map(|s| r.call.sent_at.age_at(s.at)).unwrap_or_default(),
         answer: text.or_else(|| settled.and_then(|s| s.error.clone())).unwrap_or_default(),
         next: after.line.finding.next.clone(),
-        stderr: stderr.unwrap_or_default(),
+        stderr,
     }
 }

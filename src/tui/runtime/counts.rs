@@ -79,7 +79,8 @@ async fn count(hands: &Hands) -> Counted {
     }
 }
 
-fn verified(totals: &Totals, judged: Judged, as_of: Time, took_s: f64) -> Verified {
+/// What a count is told as.
+pub fn verified(totals: &Totals, judged: Judged, as_of: Time, took_s: f64) -> Verified {
     let problem = |p: Found| Problem {
         kind: p.kind.replace('_', " "),
         error: p.severity == Severity::Error,

@@ -1,6 +1,7 @@
 //! What the tests share.
 
 pub mod cli;
+pub mod facts;
 pub mod fake_http;
 pub mod night;
 pub mod pty;
