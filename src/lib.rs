@@ -22,6 +22,7 @@ pub mod record;
 pub mod recording;
 pub mod replay;
 pub mod serve;
+pub mod size;
 pub mod text;
 pub mod time;
 pub mod tui;

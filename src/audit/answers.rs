@@ -1,13 +1,14 @@
 //! What a server said: answers settle calls, and strays settle none; and the calls of a log that kept them whole. By the
 //! same rules as the journal's fold (`journal::answers`, `settle`); a test holds the two together.
 
-use super::calls::{Envelope, number};
+use super::calls::{Envelope, number, of_exchange};
 use super::content::Parts;
 use super::fact::At;
 use super::fold::{Audit, Exchange, Key, Open, Waits};
 use super::handle::Who;
 use super::lean;
 use crate::journal::AnswerStatus;
+use crate::journal::belongs;
 use crate::json::raw;
 use crate::wire::frame::Answer;
 use crate::wire::id::Id;
@@ -61,7 +62,14 @@ impl Audit {
     fn asked_under(&self, at: At, id: &str, x: Option<&Exchange>) -> Option<Key> {
         let n = number(id);
         let own = x.and_then(|x| x.key).filter(|k| k.2 == n);
-        own.or_else(|| self.waiting_for((at.generation, 0, n)))
+        own.or_else(|| self.waiting_for((at.generation, 0, n)).filter(|k| self.may_come(*k, x)))
+    }
+
+    /// Whether an answer to what waits under `key` may come on another exchange than its own, as `x` is: by the
+    /// journal's rule (`journal::belongs`).
+    fn may_come(&self, key: Key, x: Option<&Exchange>) -> bool {
+        let apart = self.lives.get(&key.0).is_some_and(|l| l.apart);
+        !of_exchange(key) || apart || x.is_some_and(|x| x.resumes)
     }
 
     /// A message that is none. A plain body is the answer of its exchange, whatever its id; on a stream the answer
@@ -107,6 +115,16 @@ impl Audit {
     }
 
     pub(super) fn answered(&mut self, at: At, key: Key, answer: &Answer<'_>) {
+        if let (Some(Waits::Call(open)), Answer::Result(r)) = (self.waits.get(&key), answer)
+            && names_another(open, r)
+        {
+            // Somebody else's: its own may still come while its exchange is open.
+            if !open.exchange.is_some_and(|x| self.exchanges.contains_key(&x)) {
+                let why = "an answer came that names another request";
+                self.not_known(key, why.into());
+            }
+            return;
+        }
         match (self.take(key), answer) {
             (None | Some(Waits::Other), _) | (Some(Waits::Tools), Answer::Error { .. }) => {}
             (Some(Waits::Tools), Answer::Result(r)) => self.listed(r),
@@ -215,6 +233,12 @@ impl Audit {
             End::Failed(said) => self.used_badly(&open, said),
         }
     }
+}
+
+/// Whether the answer's own object names another request than the call.
+fn names_another(open: &Open, result: &str) -> bool {
+    let another = |own: &str| belongs::names_another(own, result, &raw::Object::read(result));
+    open.named.as_deref().and_then(another).is_some()
 }
 
 /// The answer says that the work goes on, or that nothing is known of it.

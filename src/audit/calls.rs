@@ -7,6 +7,7 @@ use super::fold::{Audit, Exchange, Key, Need, Open, Waits};
 use super::handle::Who;
 use super::lean;
 use super::names::KEYS;
+use crate::journal::belongs;
 use crate::json::raw;
 
 /// request_ids whose arguments are remembered.
@@ -67,7 +68,8 @@ impl Audit {
         let n = number(raw_id);
         self.used_id(at, (at.generation, speaker.session, n), raw_id);
         // Clients that share a generation may use the same ids at the same time: the exchange tells them apart.
-        let key: Key = (at.generation, exchange.map_or(speaker.session, |x| x | OF_EXCHANGE), n);
+        let key: Key =
+            (at.generation, exchange.map_or(of_session(speaker), |x| x | OF_EXCHANGE), n);
         if let Some(n) = exchange {
             let (modern, with_session) = (
                 frame.contains(REVISION)
@@ -112,7 +114,7 @@ impl Audit {
             && let Some(id) = params.and_then(|p| lean::get(p, "requestId"))
         {
             let n = number(id);
-            let own = (at.generation, speaker.session, n);
+            let own = (at.generation, of_session(speaker), n);
             if let Some(key) = self.waiting_for(own) {
                 self.given_up(key, "given up by the client");
             }
@@ -218,6 +220,9 @@ impl Audit {
             call: self.calls + 1,
             at,
             tool,
+            named: lean::get(args, "request_id")
+                .and_then(|_| belongs::request_named(args))
+                .map(Into::into),
             request: request.filter(|r| !r.is_empty()).map(Into::into),
             fingerprint,
             who,
@@ -317,6 +322,16 @@ impl Audit {
 /// Whether a raw `_meta` is that of a request of 2026-07-28.
 fn is_modern(meta: &str) -> bool {
     meta.contains(REVISION)
+}
+
+/// The part of a key that stands for a session.
+fn of_session(speaker: Speaker) -> u64 {
+    speaker.session & !OF_EXCHANGE
+}
+
+/// What hangs on an exchange of its own.
+pub(super) fn of_exchange(key: Key) -> bool {
+    key.1 & OF_EXCHANGE != 0
 }
 
 /// What hangs on an exchange of its own ends with that.

@@ -76,6 +76,22 @@ pub enum Fact<'a> {
         method: String,
         /// Who.
         speaker: Speaker,
+        /// It asks for the rest of a stream that was cut.
+        resumes: bool,
+    },
+    /// The exchange asks for the rest of its stream.
+    Resumes {
+        /// Which.
+        exchange: u64,
+    },
+    /// Answers of this life come on one stream, whatever exchange asked (HTTP+SSE of 2024-11-05).
+    Apart,
+    /// An answer came that could not be read.
+    Unreadable {
+        /// Which.
+        exchange: u64,
+        /// Why.
+        why: String,
     },
     /// The status of its answer.
     Status {

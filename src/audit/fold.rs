@@ -43,6 +43,8 @@ pub(super) struct Life {
     /// It has HTTP sessions, so that it is one client's.
     pub session: bool,
     pub client: u32,
+    /// Its answers come on one stream, whatever exchange asked.
+    pub apart: bool,
     /// Nothing more comes on it: it died, its session was lost or closed.
     pub over: bool,
     /// Requests of the client that wait.
@@ -63,6 +65,8 @@ pub(super) struct Open {
     pub tool: u32,
     /// Its request_id.
     pub request: Option<Box<str>>,
+    /// The same, only where the arguments' top level names it: what an answer to it must not contradict.
+    pub named: Option<Box<str>>,
     /// Tool and arguments without the request_id.
     pub fingerprint: u64,
     pub who: Who,
@@ -103,6 +107,8 @@ pub(super) struct Exchange {
     pub modern: bool,
     pub speaker: Speaker,
     pub get: bool,
+    /// It asks for the rest of a stream that was cut.
+    pub resumes: bool,
     /// It is answered with a stream of events, on which other messages may come as well.
     pub stream: bool,
     /// It was redirected at least once.
@@ -248,12 +254,13 @@ impl Audit {
             Fact::Traced { tool, args, result, error } => {
                 self.traced(at, &tool, args, result, error);
             }
-            Fact::Request { exchange, method, speaker } => {
+            Fact::Request { exchange, method, speaker, resumes } => {
                 if self.exchanges.len() > WAITING {
                     self.exchanges.clear();
                 }
                 let x = self.exchanges.entry(exchange).or_default();
                 (x.speaker, x.get) = (speaker, method == "GET");
+                x.resumes |= resumes;
                 if method == "DELETE"
                     && let Some(life) = self.lives.get_mut(&at.generation)
                 {
@@ -269,6 +276,11 @@ impl Audit {
                     life.session = true;
                 }
             }
+            Fact::Resumes { exchange } => {
+                self.exchanges.entry(exchange).or_default().resumes = true;
+            }
+            Fact::Apart => self.lives.entry(at.generation).or_default().apart = true,
+            Fact::Unreadable { exchange, why } => self.unreadable(exchange, why),
             Fact::Redirected { exchange } => {
                 if let Some(x) = self.exchanges.get_mut(&exchange) {
                     x.redirected = true;

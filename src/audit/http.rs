@@ -3,6 +3,7 @@
 
 use super::fact::At;
 use super::fold::{Audit, Exchange, Key, Waits};
+use crate::journal::ends::is_this_answer;
 use crate::journal::refusal::{
     is_session_lost, page_title, proves_session_lost, refuses, wants_initialize,
 };
@@ -25,7 +26,13 @@ impl Audit {
         }
     }
 
-    fn not_known(&mut self, key: Key, why: String) {
+    pub(super) fn unreadable(&mut self, exchange: u64, why: String) {
+        if let Some(key) = self.exchanges.get(&exchange).and_then(|x| x.key) {
+            self.not_known(key, format!("the answer was not read: {why}"));
+        }
+    }
+
+    pub(super) fn not_known(&mut self, key: Key, why: String) {
         if let Some(Waits::Call(open)) = self.take(key) {
             self.unknown(&open, why, false);
         }
@@ -49,6 +56,12 @@ impl Audit {
         answer: &Answer<'_>,
     ) {
         let (Some(key), Some(status)) = (x.key, x.status) else { return };
+        // A status never overrules an answer.
+        let asked = Id::from_raw(&x.id);
+        let is_this = is_this_answer(id.map(Id::from_raw).as_ref(), Some(&asked), answer);
+        if is_this && matches!(answer, Answer::Result(_)) {
+            return self.answered(at, key, answer);
+        }
         let Answer::Error { code, message, .. } = answer else {
             return self.not_known(key, format!("HTTP {status} with a result in it"));
         };
@@ -62,7 +75,9 @@ impl Audit {
         if proven || doubted {
             self.session_lost(at, proven);
         }
-        if proven
+        if is_this {
+            self.answered(at, key, answer);
+        } else if proven
             || (!own && x.modern && wants_initialize(status, *code, message))
             || refuses(status)
         {

@@ -300,6 +300,10 @@ fn http_exchanges_prove_what_the_journal_says_they_prove() {
                 http(Http::End),
             ],
         ),
+        ("401 result", vec![http(status(401)), said(rpc("1", result)), http(Http::End)]),
+        ("429 error", vec![http(status(429)), said(rpc("1", &error(-1, "x"))), http(Http::End)]),
+        ("403 near", vec![http(status(403)), said(rpc("\"1\"", &error(-1, "x"))), http(Http::End)]),
+        ("413 other", vec![http(status(413)), said(rpc("7", &error(-1, "x"))), http(Http::End)]),
         ("redirect", vec![http(status(307)), http(Http::End)]),
         (
             "answer twice",
@@ -465,6 +469,61 @@ fn http_exchanges_prove_what_the_journal_says_they_prove() {
             both.same(&format!("{name}, session {session}, {meta}"));
         }
     }
+    // Where an answer may not come, or names another request, it settles none in either.
+    let other = r#""result":{"content":[],"structuredContent":{"request_id":"x"}}"#;
+    let get = || Http::Request { method: "GET".into(), url: "u".into() };
+    for (http, on, resumes, apart, answer) in [
+        (true, Some(3), false, false, result),
+        (true, Some(3), true, false, result),
+        (true, Some(3), false, true, result),
+        (true, None, false, false, result),
+        (true, Some(2), false, false, result),
+        (true, Some(2), false, false, other),
+        (false, None, false, false, other),
+        (false, None, false, false, result),
+    ] {
+        let about = format!("on {on:?}, resumes {resumes}, apart {apart}, {answer}");
+        let mut both = Both::new();
+        both.tell(Event::Opened {
+            transport: match http {
+                true => Transport::Http { url: "u".into() },
+                false => Transport::Stdio { command: vec!["s".into()], pid: Some(1) },
+            },
+        });
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"request_id":"r"}}}"#;
+        let exchange = http.then_some(2);
+        both.tell(Event::Sent { raw: call.into(), exchange, purpose: Purpose::Asked });
+        if http {
+            both.tell(Event::Http {
+                exchange: 2,
+                what: status_of(200, Some("text/event-stream"), None),
+            });
+            if resumes {
+                let what = Http::Resuming { last_event_id: "e".into(), after_ms: 0 };
+                both.tell(Event::Http { exchange: 3, what });
+            }
+            both.tell(Event::Http { exchange: 3, what: get() });
+            if apart {
+                both.tell(Event::Http { exchange: 3, what: Http::Endpoint { url: "/m".into() } });
+            }
+        }
+        both.tell(Event::Received { raw: rpc("1", answer).into(), exchange: on });
+        both.same(&about);
+        let good = answer == result && (!http || on == Some(2) || resumes || apart);
+        assert_eq!(ends(&both.1).0, u64::from(good), "{about}");
+        if http {
+            both.tell(Event::Http { exchange: 2, what: Http::End });
+            both.same(&about);
+        }
+    }
+    // An answer that could not be read.
+    let mut both = Both::new();
+    both.tell(Event::Opened { transport: Transport::Http { url: "u".into() } });
+    both.call("{}", Some(2));
+    both.tell(Event::Http { exchange: 2, what: status_of(200, None, None) });
+    both.tell(Event::Http { exchange: 2, what: Http::Unreadable { why: "zipped".into() } });
+    both.same("unreadable");
+    assert_eq!(ends(&both.1).2, 1);
     // The answer to what is no request settles none, nor does one that is another call's.
     for (status, id) in [(400, "1"), (200, "1"), (200, "null")] {
         let mut both = Both::new();

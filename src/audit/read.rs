@@ -8,7 +8,7 @@ use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::exchange::is_event_stream;
 use crate::journal::fold::Ended;
 use crate::json::raw;
-use crate::record::entry::{Line, What, decode, fast_instant};
+use crate::record::entry::{Line, What, decode, fast_instant, resumes_stream};
 use crate::recording::import::Form;
 use crate::time::Time;
 use std::borrow::Cow;
@@ -139,7 +139,11 @@ impl Reader {
                         exchange,
                         method: method.clone(),
                         speaker: speaker(headers),
+                        resumes: method == "GET" && resumes_stream(headers),
                     },
+                    Http::Resuming { .. } => Fact::Resumes { exchange },
+                    Http::Endpoint { .. } => Fact::Apart,
+                    Http::Unreadable { why } => Fact::Unreadable { exchange, why: why.clone() },
                     Http::Status { status, session, content_type, .. } => Fact::Status {
                         exchange,
                         status: *status,

@@ -71,6 +71,8 @@ impl<'a> Ask<'a> {
 /// Who waits for an answer, and to what kind of request.
 struct Waiter {
     kind: Kin,
+    /// The HTTP exchange it was asked on: an answer that comes anywhere else is somebody else's.
+    exchange: Option<u64>,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -182,13 +184,14 @@ impl Conn {
             (Purpose::Handshake, _) => Kin::Handshake,
             _ => Kin::Other,
         };
-        self.wait_for(&id, Waiter { kind, reply: tx });
+        let exchange = self.fresh_exchange();
+        self.wait_for(&id, Waiter { kind, exchange, reply: tx });
         let mut headers = ask.headers;
         headers.extend(match modern {
             true => modern::headers(ask.method, params),
             false => self.legacy_headers(ask.method),
         });
-        let seq = self.send(text, Some(id), ask.purpose, headers, None);
+        let seq = self.send(text, Some(id), ask.purpose, (headers, exchange), None);
         (seq, rx)
     }
 
@@ -210,7 +213,8 @@ impl Conn {
             false => self.legacy_headers(method),
         };
         let (done, delivered) = oneshot::channel();
-        self.send(frame::notification(method, params), None, purpose, headers, Some(done));
+        let to = (headers, self.fresh_exchange());
+        self.send(frame::notification(method, params), None, purpose, to, Some(done));
         delivered
     }
 
@@ -228,7 +232,7 @@ impl Conn {
         text: String,
         id: Option<Id>,
         purpose: Purpose,
-        headers: Vec<Header>,
+        (headers, exchange): (Vec<Header>, Option<u64>),
         done: Option<oneshot::Sender<()>>,
     ) -> u64 {
         let raw = Bytes::from(text);
@@ -239,13 +243,18 @@ impl Conn {
                 seq
             }
             Transport::Http(target) => {
-                let exchange = self.next_exchange();
+                let exchange = exchange.unwrap_or_else(|| self.next_exchange());
                 let seq =
                     self.log(Kind::Sent { raw: raw.clone(), exchange: Some(exchange), purpose });
                 target.post(self.clone(), http::Post { exchange, id, raw, headers, done });
                 seq
             }
         }
+    }
+
+    /// A number for the HTTP exchange of the next message; none on stdio.
+    pub fn fresh_exchange(&self) -> Option<u64> {
+        self.is_http().then(|| self.next_exchange())
     }
 
     /// A number for an HTTP exchange.
@@ -274,20 +283,16 @@ impl Conn {
 
     /// The same where the answer's id is not that of a request: one under a near id is an answer to a probe, since
     /// any is; an error without an id belongs to the handshake's request, when that is all that is waited for.
-    pub fn resolve_near(&self, id: Option<&Id>, reply: Reply) {
+    pub fn resolve_near(&self, id: Option<&Id>, came: Option<u64>, reply: Reply) {
         let found = {
             let waiters = self.waiters();
-            match id {
-                Some(id) => waiters
-                    .iter()
-                    .find(|(asked, w)| w.kind == Kin::Probe && asked.is_near(id))
-                    .map(|(asked, _)| asked.clone()),
-                None if waiters.len() == 1 => waiters
-                    .iter()
-                    .find(|(_, w)| w.kind != Kin::Other)
-                    .map(|(asked, _)| asked.clone()),
+            let mut here = waiters.iter().filter(|(_, w)| w.exchange == came);
+            let found = match id {
+                Some(id) => here.find(|(asked, w)| w.kind == Kin::Probe && asked.is_near(id)),
+                None if waiters.len() == 1 => here.find(|(_, w)| w.kind != Kin::Other),
                 None => None,
-            }
+            };
+            found.map(|(asked, _)| asked.clone())
         };
         if let Some(id) = found {
             self.resolve(&id, reply);
@@ -297,6 +302,16 @@ impl Conn {
     /// Whether `id` was neither answered nor given up by the link.
     pub fn is_waiting(&self, id: &Id) -> bool {
         self.waiters().contains_key(id)
+    }
+
+    /// Who waits for `id`, and may be answered on that exchange.
+    pub fn is_waiting_on(&self, id: &Id, came: Option<u64>) -> bool {
+        self.waiters().get(id).is_some_and(|w| w.exchange == came)
+    }
+
+    /// Whether `id` is that of a request which is neither a probe nor of the handshake.
+    pub fn is_other(&self, id: &Id) -> bool {
+        self.waiters().get(id).is_some_and(|w| w.kind == Kin::Other)
     }
 
     /// The generation is over: nobody waits for it any more.

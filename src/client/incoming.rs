@@ -37,10 +37,10 @@ impl Conn {
             for item in frame::batch(&text) {
                 match Frame::parse(item) {
                     one if legal => {
-                        self.take(one, || Bytes::copy_from_slice(item.as_bytes()));
+                        self.take(one, exchange, || Bytes::copy_from_slice(item.as_bytes()));
                     }
                     // Whoever waits learns that its answer came in a form that is none.
-                    Frame::Response { id: Some(id), .. } => {
+                    Frame::Response { id: Some(id), .. } if self.is_waiting_on(&id, exchange) => {
                         self.resolve(&id, Reply::Frame(raw.clone()));
                     }
                     _ => {}
@@ -48,21 +48,22 @@ impl Conn {
             }
             return true;
         }
-        self.take(frame, || raw.clone());
+        self.take(frame, exchange, || raw.clone());
         true
     }
 
     /// One message; `raw` gives its bytes. A batch in a batch is none: depth is not the server's to choose.
-    fn take(self: &Arc<Conn>, frame: Frame<'_>, raw: impl FnOnce() -> Bytes) {
+    /// An answer reaches whoever waits only where it may come: on the exchange that asked.
+    fn take(self: &Arc<Conn>, frame: Frame<'_>, came: Option<u64>, raw: impl FnOnce() -> Bytes) {
         match frame {
             // Some servers can say no more than why they can't start (field log, row 73).
             Frame::Response { id: None | Some(Id::Null), answer: Answer::Error { .. } } => {
-                self.resolve_near(None, Reply::Frame(raw()));
+                self.resolve_near(None, came, Reply::Frame(raw()));
             }
             Frame::Response { id: Some(id), .. } | Frame::Malformed { id: Some(id), .. } => {
-                match self.is_waiting(&id) {
+                match self.is_waiting_on(&id, came) {
                     true => self.resolve(&id, Reply::Frame(raw())),
-                    false => self.resolve_near(Some(&id), Reply::Frame(raw())),
+                    false => self.resolve_near(Some(&id), came, Reply::Frame(raw())),
                 }
             }
             Frame::Request { id, method, params } => {
@@ -129,7 +130,7 @@ impl Conn {
     fn reply(self: &Arc<Conn>, method: &str, text: String) {
         if !self.is_over() {
             let headers = self.legacy_headers(method);
-            self.send(text, None, Purpose::Reply, headers, None);
+            self.send(text, None, Purpose::Reply, (headers, self.fresh_exchange()), None);
         }
     }
 }

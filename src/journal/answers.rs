@@ -1,6 +1,7 @@
 //! The part of the fold that reads what came in: whose answer it is, or which kind of odd it is. Near, second,
 //! late and stray answers are four things (field log, row 17), and none of them ends anything.
 
+use super::belongs::Disowned;
 use super::call::CallId;
 use super::event::Event;
 use super::fold::{Asked, Misfit, ServerInfo, Session};
@@ -34,11 +35,11 @@ impl Session {
                 }
             }
             Frame::Malformed { id, why } => {
-                self.malformed(event, id, exchange, why);
+                self.malformed(event, id, exchange, exchange, why);
                 // A batch may hold answers: named so, and no success.
                 for item in frame::batch(&text) {
                     if let Frame::Response { id: Some(id), .. } = Frame::parse(item) {
-                        self.malformed(event, Some(id), None, why);
+                        self.malformed(event, Some(id), None, exchange, why);
                     }
                 }
             }
@@ -55,7 +56,7 @@ impl Session {
                 self.notification(event, &method, params.unwrap_or("{}"));
             }
             Frame::Request { method, .. } => self.asked(method),
-            Frame::Malformed { id, why } => self.malformed(event, id, exchange, why),
+            Frame::Malformed { id, why } => self.malformed(event, id, exchange, exchange, why),
             Frame::NotRpc => {
                 self.note(event.at, format!("in a batch, no message: {}", first_line(item)));
             }
@@ -126,7 +127,7 @@ impl Session {
         let key = (event.generation, id.clone());
         if x.is_some_and(|x| x.call.is_none() && x.rpc_id.as_ref() == Some(&id)) {
             // The answer to this exchange's own request, whatever call of somebody else carries the same id.
-            if let Some(asked) = self.waiting.remove(&key) {
+            if let Some((asked, _)) = self.waiting.remove(&key) {
                 self.other_answer(event, frame, asked, answer);
             }
             return;
@@ -138,10 +139,20 @@ impl Session {
                 let text = format!("a second answer to an earlier round of call {} ({id})", c.tool);
                 return self.note(event.at, text);
             }
+            let asked = self.calls.get(&call).and_then(|c| c.exchange);
+            if let Some(place) = self.misplaced(event.generation, asked, exchange) {
+                return self.disown(event.at, call, Disowned::Misplaced(place));
+            }
             return settle::answered(self, event.at, call, &answer, frame);
         }
+        if let Some((_, asked)) = self.waiting.get(&key)
+            && let Some(place) = self.misplaced(event.generation, *asked, exchange)
+        {
+            let why = Disowned::Misplaced(place);
+            return self.note(event.at, format!("request {}: {why}", shown(&id)));
+        }
         match self.waiting.remove(&key) {
-            Some(asked) => self.other_answer(event, frame, asked, answer),
+            Some((asked, _)) => self.other_answer(event, frame, asked, answer),
             None => self.stray(event, frame, Some(id), exchange, &answer),
         }
     }
@@ -197,12 +208,25 @@ impl Session {
 
     /// A message that is none. A plain body is the answer of its exchange, whatever its id; on a stream other
     /// messages come as well, and the answer may still follow.
-    fn malformed(&mut self, event: &Event, id: Option<Id>, exchange: Option<u64>, why: &str) {
+    /// `came`: where it came, also where it is not the whole of what came.
+    fn malformed(
+        &mut self,
+        event: &Event,
+        id: Option<Id>,
+        exchange: Option<u64>,
+        came: Option<u64>,
+        why: &str,
+    ) {
         let x = exchange.and_then(|x| self.exchanges.get(&x));
         let by_exchange = x.filter(|x| !x.stream).and_then(|x| x.call);
         let around = x.and_then(|x| x.call);
         let call =
             by_exchange.or_else(|| self.by_id.get(&(event.generation, id.clone()?)).copied());
+        let asked = call.and_then(|c| self.calls.get(&c)).and_then(|c| c.exchange);
+        let misplaced = self.misplaced(event.generation, asked, came);
+        if let (Some(call), Some(place)) = (call, misplaced) {
+            return self.disown(event.at, call, Disowned::Misplaced(place));
+        }
         if let Some(call) = call {
             return settle::malformed(self, event.at, call, why);
         }
@@ -248,7 +272,7 @@ impl Session {
                 );
                 // A probe is not worth giving a server up for: `initialize` may be answered as it should.
                 let probe = self.waiting.get(&(event.generation, asked.clone()));
-                if call.is_none() && !matches!(probe, Some(Asked::Discover)) {
+                if call.is_none() && !matches!(probe, Some((Asked::Discover, _))) {
                     let words = format!(
                         "the server answers with ids of another type ({id} for {asked}), so no answer can be matched"
                     );

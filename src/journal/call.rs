@@ -81,6 +81,13 @@ pub struct Settled {
     pub error: Option<String>,
 }
 
+impl Settled {
+    /// An answer settled it, and not what did not come.
+    pub(super) fn answered(&self) -> bool {
+        self.result.is_some() || self.error.is_some()
+    }
+}
+
 /// One `tools/call` (a request can have several).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {

@@ -95,8 +95,18 @@ pub(super) fn refusing_body(
         Answer::Result(_) => (None, ""),
     };
     let said = first_line(message);
-    if matches!(answer, Answer::Result(_)) {
-        let why = format!("HTTP {status} with a result in it: the two contradict each other");
+    if is_this_answer(id, x.rpc_id.as_ref(), answer) {
+        // A status never overrules an answer: whoever gives our own id back has taken the call.
+        answered(s, at, call, answer, frame);
+        if let Some(c) = s.calls.get_mut(&call)
+            && let Some(settled) = c.settled.as_mut().filter(|s| s.answered())
+        {
+            settled.why.push_str(&format!(" (under HTTP {status})"));
+        }
+    } else if matches!(answer, Answer::Result(_)) {
+        let why = format!(
+            "HTTP {status} with a result in it that does not carry this call's id: not known whose it is"
+        );
         end(s, at, call, Outcome::Unknown, why);
     } else if proves_session_lost(status, code, message, x.with_session, own) {
         end(s, at, call, Outcome::Refused, format!("session lost: HTTP {status}, {said}"));
@@ -115,6 +125,19 @@ pub(super) fn refusing_body(
     } else {
         answered(s, at, call, answer, frame);
     }
+}
+
+/// Whether a body under a bad status is the answer to this very request: it carries its id. An error may carry it
+/// nearly (`"7"` for `7`), since it claims nothing.
+pub(crate) fn is_this_answer(id: Option<&Id>, asked: Option<&Id>, answer: &Answer<'_>) -> bool {
+    let (Some(id), Some(asked)) = (id, asked) else { return false };
+    id == asked || (matches!(answer, Answer::Error { .. }) && id.is_near(asked))
+}
+
+/// An answer that redial can't or won't read: whatever it says, what became of the call is not known.
+pub(super) fn unreadable(s: &mut Session, at: Time, exchange: u64, why: &str) {
+    let Some(call) = s.exchanges.get(&exchange).and_then(|x| x.call) else { return };
+    end(s, at, call, Outcome::Unknown, format!("the answer was not read: {why}"));
 }
 
 /// A body that is no JSON-RPC (HTML of a proxy, plain text).

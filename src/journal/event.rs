@@ -84,6 +84,11 @@ pub enum Purpose {
 pub enum Http {
     /// The request line; headers are not kept here (secrets).
     Request { method: String, url: String },
+    /// What comes next of this exchange goes through that proxy, named without its secrets.
+    Through { proxy: String },
+    /// The stream of this exchange names where messages are posted, as HTTP+SSE of 2024-11-05 does: answers come on
+    /// it, whatever exchange asked.
+    Endpoint { url: String },
     /// The status line and the headers that matter for reading it.
     Status {
         status: u16,
@@ -114,6 +119,9 @@ pub enum Http {
     },
     /// The bytes of an answer that broke off: evidence, never an answer. At most 64 KiB.
     Partial { raw: Bytes },
+    /// An answer came (or goes on) that redial can't or won't read: an unknown coding, more than its limit. The
+    /// server has done nothing wrong, and nobody else has read it for us.
+    Unreadable { why: String },
     /// The answer ended properly.
     End,
     /// It broke. `connected: false` proves that nothing was sent.

@@ -22,6 +22,12 @@ pub(super) struct Exchange {
     pub modern: bool,
     /// It was redirected at least once.
     pub redirected: bool,
+    /// It is a GET, on which the client listens.
+    pub get: bool,
+    /// That GET asks for the rest of a stream that was cut (`Last-Event-ID`).
+    pub resumes: bool,
+    /// What it goes through on its way: the proxy's name.
+    pub proxy: Option<String>,
 }
 
 impl Session {
@@ -36,7 +42,9 @@ impl Session {
         let at = event.at;
         let call = self.exchanges.get(&exchange).and_then(|x| x.call);
         match what {
-            Http::Request { .. } => {
+            Http::Request { method, .. } => {
+                // Known before anything is sent on it, so that an answer there can be told to be out of place.
+                self.exchanges.entry(exchange).or_default().get = method == "GET";
                 if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
                     c.live.resumes_at = None;
                 }
@@ -75,7 +83,15 @@ impl Session {
                     c.live.keepalives = *keepalives;
                 }
             }
+            Http::Through { proxy } => {
+                self.exchanges.entry(exchange).or_default().proxy = Some(proxy.clone());
+            }
+            Http::Endpoint { .. } => {
+                self.answers_apart.insert(event.generation);
+            }
+            Http::Unreadable { why } => ends::unreadable(self, at, exchange, why),
             Http::Resuming { after_ms, .. } => {
+                self.exchanges.entry(exchange).or_default().resumes = true;
                 if let Some(c) = call.and_then(|c| self.calls.get_mut(&c)) {
                     c.live.resumes_at = Some(at.plus_seconds(*after_ms as f64 / 1000.0));
                 }

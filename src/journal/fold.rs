@@ -14,7 +14,7 @@ use super::{ends, refusal, settle, strange};
 use crate::json::raw;
 use crate::time::Time;
 use crate::wire::id::Id;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// How many lines worth telling are kept.
 const NOTES: usize = 200;
@@ -93,10 +93,13 @@ pub struct Session {
     pub(super) results_bytes: usize,
     pub(super) block: Option<Block>,
     pub(super) exchanges: HashMap<u64, Exchange>,
-    pub(super) waiting: HashMap<(u32, Id), Asked>,
+    /// What waits for an answer and is no call, with the HTTP exchange it was sent on.
+    pub(super) waiting: HashMap<(u32, Id), (Asked, Option<u64>)>,
     pub(super) by_id: HashMap<(u32, Id), CallId>,
     /// Which call a later round belongs to, by the event that sent it.
     pub(super) rounds: HashMap<u64, CallId>,
+    /// Generations that speak HTTP+SSE of 2024-11-05: every answer comes on the one stream that is listened on.
+    pub(super) answers_apart: HashSet<u32>,
 }
 
 impl Session {
@@ -317,6 +320,6 @@ impl Session {
         self.capabilities = None;
         self.block = None;
         // What an earlier life still says of its tools or its name is of no use now.
-        self.waiting.retain(|_, w| matches!(w, Asked::Task { .. }));
+        self.waiting.retain(|_, (w, _)| matches!(w, Asked::Task { .. }));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Facts only, folded from the journal; the words for them are in `waiting`.
 
+use super::belongs::Disowned;
 use super::refusal::short;
 use super::text::Text;
 use crate::json::raw::{self, Object};
@@ -49,6 +50,8 @@ pub struct Live {
     pub result_let_go: Option<u64>,
     /// Something odd that may be its answer (a near id, an answer without an id), in words.
     pub remark: Option<String>,
+    /// An answer came under its id that is not counted as its own; why (the newest).
+    pub disowned: Option<Disowned>,
 }
 
 /// One `notifications/progress`.

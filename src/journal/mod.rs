@@ -2,13 +2,14 @@
 //!
 //! `event` says what an event is, `log` owns the stream, `fold` turns it into what the faces show:
 //! generations, calls, tools, link. `sent`, `answers`, `exchange` and `task` are the parts of the fold that read what went out and
-//! came in; `settle`, `ends` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
+//! came in; `belongs` says whose an answer is; `settle`, `ends` and `refusal` hold the rules of outcomes, `strange` names what is not MCP, `waiting` says what a
 //! pending call waits for. Nothing here does IO or decides what to send.
 
 mod answers;
+pub(crate) mod belongs;
 pub mod bounded;
 pub mod call;
-mod ends;
+pub(crate) mod ends;
 pub mod event;
 pub(crate) mod exchange;
 pub mod fold;

@@ -79,7 +79,7 @@ impl Session {
         };
         match (asked, call) {
             (Some(w), _) => {
-                self.waiting.insert(key, w);
+                self.waiting.insert(key, (w, exchange));
             }
             (None, Some(call)) => {
                 self.by_id.insert(key, call);

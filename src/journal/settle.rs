@@ -4,6 +4,7 @@
 //! An answer always beats an earlier `unknown`, and is then marked late. What settles a call without an answer is
 //! in `ends`.
 
+use super::belongs;
 use super::call::{
     AnswerStatus, Call, CallId, Outcome, Settled, answer_text, is_wordless, status_in,
 };
@@ -42,6 +43,11 @@ pub(super) fn answered(
         Answer::Result(r) => Object::read(r),
         Answer::Error { .. } => Object::default(),
     };
+    if let Answer::Result(r) = answer
+        && let Some(why) = belongs::other_request(c, r, &members)
+    {
+        return s.disown(at, call, why);
+    }
     let mut settled = read(at, answer, &members, frame, legacy);
     if let (Answer::Result(r), Outcome::Ok) = (answer, settled.outcome) {
         if let Some(task) = Task::of_result(r, &members, at, legacy) {
@@ -63,6 +69,9 @@ pub(super) fn answered(
         settled.late = true;
         settled.why.push_str(" (late: it already counted as ");
         settled.why.push_str(if is_open(c) { "not finished)" } else { "unknown)" });
+    }
+    if let Some(before) = &c.live.disowned {
+        settled.why = format!("{}; before that {before}", settled.why);
     }
     let size = settled.result.as_ref().map_or(0, |r| r.len());
     c.settled = Some(settled);
@@ -205,6 +214,11 @@ pub(super) fn end(s: &mut Session, at: Time, call: CallId, outcome: Outcome, mut
         && let Some(remark) = &c.live.remark
     {
         why = format!("{why}; {remark}");
+    }
+    if outcome == Outcome::Unknown
+        && let Some(disowned) = &c.live.disowned
+    {
+        why = format!("{why}; {disowned}");
     }
     c.settled = Some(Settled {
         at,

@@ -72,6 +72,9 @@ pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
     if let Some(remark) = &live.remark {
         clauses.push(remark.clone());
     }
+    if let Some(disowned) = &live.disowned {
+        clauses.push(disowned.to_string());
+    }
     if let Some(limit) = live.limit_s.filter(|l| l.is_finite()) {
         let from = match &live.progress {
             Some(p) if live.limit_extends => p.at,

@@ -203,6 +203,11 @@ impl Entry {
     }
 }
 
+/// Whether a GET with these headers asks for the rest of a stream that was cut.
+pub(crate) fn resumes_stream(headers: &[(String, String)]) -> bool {
+    headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("last-event-id"))
+}
+
 impl What {
     /// The word of its kind in the file.
     pub fn word(&self) -> &'static str {

@@ -1,14 +1,24 @@
 //! What a tap sees an agent do and redial's own client would have noted: that a call is given up, and that a call
 //! goes on with what was asked back. The frames say so; the fold wants it said.
 
-use crate::journal::event::{Kind, Note, Purpose};
+use crate::journal::event::{Http, Kind, Note, Purpose};
 use crate::journal::{Call, CallId, Event, Session};
 use crate::json::raw;
+use crate::record::entry::{Wire, resumes_stream};
 use crate::wire::frame::Frame;
 use crate::wire::id::Id;
 
 /// Folds one recorded event in, with what its frame says of an earlier call.
-pub(super) fn apply(session: &mut Session, mut event: Event) {
+pub(super) fn apply(session: &mut Session, mut event: Event, wire: &Wire) {
+    // Only the headers of a GET tell whether it asks for the rest of a stream that was cut, on which answers may come.
+    if let Kind::Http { exchange, what: Http::Request { method, .. } } = &event.kind
+        && method == "GET"
+        && resumes_stream(&wire.headers)
+    {
+        let what = Http::Resuming { last_event_id: String::new(), after_ms: 0 };
+        let kind = Kind::Http { exchange: *exchange, what };
+        session.apply(&Event { kind, ..event.clone() });
+    }
     let mut given_up = None;
     if let Kind::Sent { raw: frame, purpose, .. } = &mut event.kind
         && *purpose == Purpose::Asked

@@ -186,7 +186,7 @@ impl Recording {
                         session.missing();
                     }
                     if let Some(event) = e.event() {
-                        agent::apply(session, event);
+                        agent::apply(session, event, &e.wire);
                     }
                     if let Some(k) = kept {
                         k.push_back(e);

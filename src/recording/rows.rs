@@ -253,6 +253,9 @@ fn words(what: &What) -> Option<String> {
 fn http_words(exchange: u64, what: &Http) -> Option<String> {
     let said = match what {
         Http::Request { method, url } => format!("{method} {url}"),
+        Http::Through { proxy } => format!("through the proxy {proxy}"),
+        Http::Endpoint { url } => format!("HTTP+SSE: messages are posted to {url}"),
+        Http::Unreadable { why } => format!("not read: {why}"),
         Http::Status { status, content_type, session, .. } => {
             let kind = content_type.as_deref().map(|c| format!(" {c}")).unwrap_or_default();
             let session = session.as_deref().map(|s| format!(" ({s})")).unwrap_or_default();

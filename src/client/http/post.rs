@@ -5,10 +5,12 @@ use super::stream::{self, Flow};
 use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, root_cause, shown_url, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
+use crate::journal::ends::is_this_answer;
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event, refusal};
 use crate::json::raw;
 use crate::wire::frame::{Answer, Frame};
+use crate::wire::id::Id;
 use bytes::{Bytes, BytesMut};
 use reqwest::{Method, StatusCode, Url};
 use std::sync::Arc;
@@ -72,8 +74,12 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
         conn.events.send(event).ok();
     }
     if let Some(id) = &post.id {
-        let status = status.as_u16();
-        conn.resolve(id, Reply::Status { status, body, www_authenticate, location });
+        // A status never overrules the answer to this very request; of the handshake it is the verdict.
+        let reply = match conn.is_other(id) && answers(&body, id) {
+            true => Reply::Frame(body),
+            false => Reply::Status { status: status.as_u16(), body, www_authenticate, location },
+        };
+        conn.resolve(id, reply);
     }
 }
 
@@ -170,6 +176,15 @@ fn doubt(
         None => false,
     };
     (wrong_era && post.id.is_some()).then_some(LinkEvent::EraChanged { generation, why: message })
+}
+
+/// Whether a body is an answer under that id.
+fn answers(body: &[u8], asked: &Id) -> bool {
+    let text = String::from_utf8_lossy(body);
+    match Frame::parse(&text) {
+        Frame::Response { id, answer } => is_this_answer(id.as_ref(), Some(asked), &answer),
+        _ => false,
+    }
 }
 
 /// A body that is not whole.

@@ -204,6 +204,9 @@ fn http(m: &Members<'_>) -> Option<Http> {
             method: m.text("method").unwrap_or_default(),
             url: m.text("url").unwrap_or_default(),
         },
+        "through" => Http::Through { proxy: m.text("proxy").unwrap_or_default() },
+        "endpoint" => Http::Endpoint { url: m.text("url").unwrap_or_default() },
+        "unreadable" => Http::Unreadable { why: m.text("why").unwrap_or_default() },
         "status" => Http::Status {
             status: m.number("status")?,
             content_type: m.text("content_type"),

@@ -165,6 +165,15 @@ fn http(out: &mut String, what: &Http) {
             out,
             format_args!(r#","what":"request","method":{},"url":{}"#, quote(method), quote(url)),
         ),
+        Http::Through { proxy } => {
+            push(out, format_args!(r#","what":"through","proxy":{}"#, quote(proxy)));
+        }
+        Http::Endpoint { url } => {
+            push(out, format_args!(r#","what":"endpoint","url":{}"#, quote(url)));
+        }
+        Http::Unreadable { why } => {
+            push(out, format_args!(r#","what":"unreadable","why":{}"#, quote(why)));
+        }
         Http::Status { status, content_type, session, www_authenticate, location } => {
             push(out, format_args!(r#","what":"status","status":{status}"#));
             for (name, value) in [

@@ -77,7 +77,13 @@ fn younger_kinds() -> Vec<What> {
         Note::Stdin { from: 3, full: true },
         Note::Remark { call: 3, text: "r".into() },
     ];
-    notes.map(|n| What::Event(Kind::Note(n))).to_vec()
+    let steps = [
+        Http::Through { proxy: "p".into() },
+        Http::Endpoint { url: "/m".into() },
+        Http::Unreadable { why: "w".into() },
+    ];
+    let steps = steps.map(|what| What::Event(Kind::Http { exchange: 1, what }));
+    notes.map(|n| What::Event(Kind::Note(n))).into_iter().chain(steps).collect()
 }
 
 #[test]

@@ -58,7 +58,9 @@ impl Rules {
                 *url = self.url(url);
                 self.say(method)
             }
-            Http::Redirected { to, .. } => {
+            Http::Redirected { to, .. }
+            | Http::Through { proxy: to }
+            | Http::Endpoint { url: to } => {
                 *to = self.url(to);
                 0
             }
@@ -73,9 +75,9 @@ impl Rules {
                 let said = [content_type, www_authenticate];
                 said.into_iter().flatten().map(|t| self.say(t)).sum()
             }
-            Http::Resuming { last_event_id: text, .. } | Http::Failed { why: text, .. } => {
-                self.say(text)
-            }
+            Http::Resuming { last_event_id: text, .. }
+            | Http::Failed { why: text, .. }
+            | Http::Unreadable { why: text } => self.say(text),
             Http::Body { .. } | Http::Partial { .. } | Http::Flow { .. } | Http::End => 0,
         }
     }
