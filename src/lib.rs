@@ -18,6 +18,7 @@ pub mod lab;
 pub mod ledger;
 pub mod model;
 mod near;
+pub mod procs;
 pub mod record;
 pub mod recording;
 pub mod replay;

@@ -8,6 +8,7 @@ use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::exchange::is_event_stream;
 use crate::journal::fold::Ended;
 use crate::json::raw;
+use crate::procs::Left;
 use crate::record::entry::{Line, What, decode, fast_instant, resumes_stream};
 use crate::recording::import::Form;
 use crate::time::Time;
@@ -163,8 +164,8 @@ impl Reader {
             }
             Kind::Agreed { protocol } => Fact::Agreed { legacy: protocol != MODERN },
             Kind::StdoutClosed => Fact::Ended("the server closed its stdout".into()),
-            Kind::Exit { code, signal, certain } => {
-                let gone_at = certain.then_some(Time(0));
+            Kind::Exit { code, signal, left } => {
+                let gone_at = (*left == Left::Nobody).then_some(Time(0));
                 let ended = Ended { at: Time(0), code: *code, signal: *signal, gone_at };
                 Fact::Ended(format!("the server's process ended: {}", ended.words()))
             }

@@ -46,6 +46,8 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     if let Some(status) = record::exec(&args) {
         return status;
     }
+    // What a child leaves behind comes to us: nobody else could say whether it is gone.
+    crate::procs::adopt_orphans();
     let (cli, config) = match configured::parse(args.into_iter(), Config::load()) {
         Ok(both) => both,
         Err(configured::Failure::Usage(e)) => {

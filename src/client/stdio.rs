@@ -8,6 +8,7 @@ use super::driver::LinkEvent;
 use super::group::Group;
 use super::outbox::{Out, Outbox, Taken, Wrote};
 use crate::journal::{Kind, Note};
+use crate::procs::{self, Family, Left};
 use crate::wire::lines::{Line, Lines};
 use bytes::Bytes;
 use rustix::process::Signal;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, Command};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
 /// The longest line taken whole; what goes beyond is counted.
@@ -60,6 +62,7 @@ pub(super) struct Started {
     close_stdin: watch::Receiver<bool>,
     exited: watch::Sender<bool>,
     group: Arc<Group>,
+    family: Option<Family>,
     /// Its process id.
     pub pid: Option<u32>,
 }
@@ -88,27 +91,30 @@ pub(super) fn start(
     if let Some(dir) = cwd {
         cmd.current_dir(dir);
     }
-    let child = cmd.spawn()?;
+    let (mark, value) = procs::mark();
+    cmd.env(mark, &value);
+    let child = procs::own(|| cmd.spawn(), Child::id)?;
     let pid = child.id();
+    let family = pid.map(|pid| Family::of(pid, Some(value)));
     let (close_stdin, closing) = watch::channel(false);
     let (exited_tx, exited) = watch::channel(false);
     let group = Arc::new(Group::of(pid));
     let outbox: Arc<Outbox> = Arc::default();
     let pipe = Pipe { outbox: outbox.clone(), close_stdin, group: group.clone(), exited, hurry };
     let exited = exited_tx;
-    let started = Started { child, outbox, close_stdin: closing, exited, group, pid };
+    let started = Started { child, outbox, close_stdin: closing, exited, group, family, pid };
     Ok((pipe, started))
 }
 
 /// Runs a started child's pipes until it ends.
 pub(super) fn attach(conn: &Arc<Conn>, started: Started) {
-    let Started { mut child, outbox, close_stdin, exited, group, .. } = started;
+    let Started { mut child, outbox, close_stdin, exited, group, family, .. } = started;
     if let Some(stdin) = child.stdin.take() {
         tokio::spawn(write_all(conn.clone(), stdin, outbox, close_stdin));
     }
     let stdout = child.stdout.take().map(|pipe| tokio::spawn(read_stdout(conn.clone(), pipe)));
     let stderr = child.stderr.take().map(|pipe| tokio::spawn(read_stderr(conn.clone(), pipe)));
-    tokio::spawn(wait(conn.clone(), child, (stdout, stderr), exited, group));
+    tokio::spawn(wait(conn.clone(), child, (stdout, stderr), exited, (group, family)));
 }
 
 impl Pipe {
@@ -319,10 +325,23 @@ async fn wait(
     mut child: Child,
     (mut stdout, stderr): (Reading, Reading),
     exited: watch::Sender<bool>,
-    group: Arc<Group>,
+    (group, family): (Arc<Group>, Option<Family>),
 ) {
     use std::os::unix::process::ExitStatusExt;
-    let status = child.wait().await;
+    let mut ends = signal(SignalKind::child()).ok();
+    let status = loop {
+        let end = async {
+            match &mut ends {
+                Some(stream) => stream.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            status = child.wait() => break status,
+            // What it detaches comes to us as well, and is ours to fetch when it ends.
+            _ = end => procs::reap(),
+        }
+    };
     group.leader_reaped();
     exited.send_replace(true);
     conn.mark_over();
@@ -334,32 +353,41 @@ async fn wait(
             tokio::time::timeout(DRAIN, t).await.ok();
         }
     };
-    let gone = tokio::time::timeout(DRAIN, all_gone(&mut stdout, &group, DRAIN / 30));
+    let gone = tokio::time::timeout(DRAIN, all_gone(&mut stdout, &group, &family, DRAIN / 30));
     let (gone, ()) = tokio::join!(gone, last_words);
-    let certain = gone.is_ok() && status.is_ok();
+    let family_left = family.as_ref().and_then(Family::left);
+    let left = match (gone.is_ok() && status.is_ok(), &family_left) {
+        (true, _) => Left::Nobody,
+        (false, Some(these)) if !these.is_empty() => Left::These(these.clone()),
+        (false, _) => Left::Perhaps,
+    };
+    let certain = left == Left::Nobody;
     let (code, signal) = match &status {
         Ok(s) => (s.code(), s.signal()),
         Err(_) => (None, None),
     };
-    conn.log(Kind::Exit { code, signal, certain });
+    conn.log(Kind::Exit { code, signal, left });
     let why = conn.journal.read(|s| {
-        let ended = s.generation_n(conn.generation).and_then(|g| g.ended);
-        ended.map_or_else(|| "the server process ended".into(), |e| e.sentence())
+        let ended = s.generation_n(conn.generation).and_then(|g| Some((g.ended?, &g.left)));
+        ended.map_or_else(|| "the server process ended".into(), |(e, left)| e.sentence(left))
     });
     conn.end(&why);
     conn.events.send(LinkEvent::Exited { generation: conn.generation, why }).ok();
-    if !certain {
-        all_gone(&mut stdout, &group, LOOK).await;
+    if !certain && family_left.is_some() {
+        all_gone(&mut stdout, &group, &family, LOOK).await;
         conn.log(Kind::AllGone);
     }
 }
 
-/// Waits until nobody holds the child's stdout and nobody is left in its group, with a look at each `pause`.
-async fn all_gone(stdout: &mut Reading, group: &Group, pause: Duration) {
+/// Waits until nobody holds the child's stdout and nobody that it started is left, in its group or any other, with a
+/// look at each `pause`. Where nobody can look, for ever.
+async fn all_gone(stdout: &mut Reading, group: &Group, family: &Option<Family>, pause: Duration) {
     // The group is looked at all the while, so that it is forgotten as soon as it is empty.
     loop {
         let read_on = stdout.as_ref().is_some_and(|t| !t.is_finished());
-        if group.is_empty() && !read_on {
+        procs::reap();
+        let alone = || family.as_ref().and_then(Family::is_gone) == Some(true);
+        if group.is_empty() && !read_on && alone() {
             return;
         }
         tokio::time::sleep(pause).await;

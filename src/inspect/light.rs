@@ -29,6 +29,7 @@ pub fn copy(s: &Session) -> Session {
             transport: g.transport.clone(),
             session_id: g.session_id.clone(),
             ending: g.ending.clone(),
+            left: g.left.clone(),
             ..*g
         });
         let mut light = Session::default();

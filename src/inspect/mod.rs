@@ -151,6 +151,8 @@ impl Inspector {
 pub(crate) fn owner_view(pass: &Survey) -> OwnerView {
     let claims = pass.owners().into_iter();
     OwnerView::new(
-        claims.map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last }).collect(),
+        claims
+            .map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last, claims: s.rows })
+            .collect(),
     )
 }

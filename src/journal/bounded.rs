@@ -130,7 +130,7 @@ mod tests {
         assert!(gone.iter().all(|c| c.outcome() == Some(Outcome::Ok)));
         assert_eq!(s.calls.values().filter(|c| c.is_pending()).count(), 1);
         assert_eq!(s.death(1), None);
-        t.at(3.0, Kind::Exit { code: None, signal: Some(9), certain: true });
+        t.at(3.0, Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody });
         assert_eq!(t.session.death(1).as_deref(), Some("in a call: t r-3"));
         // An answer that was still in the pipe.
         t.received(3.1, r#"{"jsonrpc":"2.0","id":3,"result":{"content":[]}}"#, None);
@@ -148,7 +148,7 @@ mod tests {
             if missing {
                 t.session.missing();
             }
-            t.at(3.0, Kind::Exit { code: None, signal: Some(9), certain: true });
+            t.at(3.0, Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody });
             let (outcome, _, why) = t.said();
             assert_eq!(outcome, "unknown");
             assert_eq!(why.contains("events are missing"), missing, "{why}");

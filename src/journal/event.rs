@@ -1,5 +1,6 @@
 //! What can happen on an endpoint. Every event is appended before anything acts on it.
 
+use crate::procs::Left;
 use crate::time::Time;
 use bytes::Bytes;
 
@@ -38,10 +39,9 @@ pub enum Kind {
     Http { exchange: u64, what: Http },
     /// The child closed its stdout (the process may live on).
     StdoutClosed,
-    /// The child ended: an exit code or a signal number. `certain` says that nothing it started is left either:
-    /// its stdout came to an end and its process group is empty. A launcher that was killed proves neither, and of
-    /// one that runs its server elsewhere (see [`super::launcher`]) not even that is the server's end.
-    Exit { code: Option<i32>, signal: Option<i32>, certain: bool },
+    /// The child ended: an exit code or a signal number, and what of all that it started goes on. Of a launcher that
+    /// runs its server elsewhere (see [`super::launcher`]) not even that nobody is left is the server's end.
+    Exit { code: Option<i32>, signal: Option<i32>, left: Left },
     /// What a child that ended before had left behind is gone too.
     AllGone,
     /// The handshake settled on a protocol revision.

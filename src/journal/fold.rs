@@ -12,6 +12,7 @@ use super::text::Text;
 use super::tools::ToolList;
 use super::{ends, refusal, settle, strange};
 use crate::json::raw;
+use crate::procs::Left;
 use crate::time::Time;
 use crate::wire::id::Id;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -170,14 +171,20 @@ impl Session {
                 let why = "the server closed its stdout without answering; its process still runs";
                 ends::generation_over(self, event, why);
             }
-            Kind::Exit { code, signal, certain } => {
+            Kind::Exit { code, signal, left } => {
                 let g = self.generation_mut(event.generation);
-                let certain = *certain && g.as_ref().is_none_or(|g| !g.is_elsewhere());
-                let gone_at = certain.then_some(at);
+                let elsewhere = g.as_ref().is_some_and(|g| g.is_elsewhere());
+                let left = match left {
+                    Left::Nobody if elsewhere => Left::Perhaps,
+                    left => left.clone(),
+                };
+                let gone_at = (left == Left::Nobody).then_some(at);
                 let ended = Ended { at, code: *code, signal: *signal, gone_at };
                 let mut ending = None;
+                let sentence = ended.sentence(&left);
                 if let Some(g) = g {
                     g.ended = Some(ended);
+                    g.left = left;
                     ending.clone_from(&g.ending);
                 }
                 let why = match (ending, gone_at) {
@@ -190,15 +197,17 @@ impl Session {
                     (None, Some(_)) => {
                         format!("the server process died ({}) before it answered", ended.words())
                     }
-                    (None, None) => format!("no answer: {}", ended.sentence()),
+                    (None, None) => format!("no answer: {sentence}"),
                 };
                 ends::generation_over(self, event, &why);
             }
             Kind::AllGone => {
                 let g = self.generation_mut(event.generation).filter(|g| !g.is_elsewhere());
-                let ended = g.and_then(|g| g.ended.as_mut());
-                if let Some(ended) = ended {
+                if let Some(g) = g
+                    && let Some(ended) = &mut g.ended
+                {
                     ended.gone_at.get_or_insert(at);
+                    g.left = Left::Nobody;
                 }
             }
             Kind::Agreed { protocol } => self.protocol = Some(protocol.clone()),
@@ -306,6 +315,7 @@ impl Session {
             transport: transport.clone(),
             session_id: None,
             ended: None,
+            left: Left::Perhaps,
             stderr: Tail::default(),
             noise: Tail::default(),
             noise_seen: 0,

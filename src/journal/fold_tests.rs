@@ -63,9 +63,9 @@ fn kind() -> impl Strategy<Value = Kind> {
             left
         }),
         Just(Kind::StdoutClosed),
-        Just(Kind::Exit { code: None, signal: Some(9), certain: false }),
+        Just(Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Perhaps }),
         Just(Kind::AllGone),
-        Just(Kind::Exit { code: Some(1), signal: None, certain: true }),
+        Just(Kind::Exit { code: Some(1), signal: None, left: crate::procs::Left::Nobody }),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use super::event::{LinkState, Transport};
 use super::launcher::runs_elsewhere;
+use crate::procs::Left;
 use crate::time::Time;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -89,14 +90,20 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The end as a sentence that claims no more than was seen.
-    pub fn sentence(self) -> String {
+    /// The end as a sentence that claims no more than was seen; `left`: what of all that it started goes on.
+    pub fn sentence(self, left: &Left) -> String {
         let how = self.words();
-        match self.gone_at {
-            Some(_) => format!("the server process ended: {how}"),
-            None => format!(
-                "the process that redial started ended ({how}), but something it started may still run, here or elsewhere"
-            ),
+        match (self.gone_at, left) {
+            (Some(_), _) => format!("the server process ended: {how}"),
+            (None, Left::Nobody) => {
+                format!(
+                    "the process that redial started ended ({how}), but {}",
+                    Left::Perhaps.words()
+                )
+            }
+            (None, left) => {
+                format!("the process that redial started ended ({how}), but {}", left.words())
+            }
         }
     }
     /// `exit code 137` or `signal 9 (SIGKILL)`: the two are told apart.
@@ -126,6 +133,8 @@ pub struct Generation {
     pub session_id: Option<String>,
     /// How the child ended.
     pub ended: Option<Ended>,
+    /// What it left behind then, as far as anybody could look.
+    pub left: Left,
     /// The child's stderr.
     pub stderr: Tail,
     /// Lines on stdout that are not JSON-RPC.

@@ -17,7 +17,7 @@ fn broke(why: &str, connected: bool) -> Http {
 
 #[test]
 fn stdio_answers_and_ends() {
-    let death = Kind::Exit { code: None, signal: Some(9), certain: true };
+    let death = Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody };
     let rows: Vec<(Vec<Kind>, &str, &str)> = vec![
         (vec![received(OK)], "ok", "answered"),
         (
@@ -57,14 +57,14 @@ fn stdio_answers_and_ends() {
         ),
         (vec![death.clone()], "unknown", "died (signal 9 (SIGKILL)) before it answered"),
         (
-            vec![Kind::Exit { code: Some(137), signal: None, certain: true }],
+            vec![Kind::Exit { code: Some(137), signal: None, left: crate::procs::Left::Nobody }],
             "unknown",
             "exit code 137",
         ),
         (vec![received(OK), death.clone()], "ok", "answered"),
         (vec![Kind::StdoutClosed, death.clone()], "unknown", "closed its stdout"),
         (
-            vec![Kind::Exit { code: None, signal: Some(9), certain: false }],
+            vec![Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Perhaps }],
             "unknown",
             "the process that redial started ended (signal 9 (SIGKILL)), but something it started may still run",
         ),

@@ -197,7 +197,7 @@ mod tests {
         t.at(40.0, Kind::Stderr { raw: "fetching 3 MB".into() });
         let said = starting(&t.session, Time(0).plus_seconds(41.0)).unwrap();
         assert_eq!(said, "starting: npx x · for 1.0 s · newest stderr line: fetching 3 MB");
-        t.at(41.0, Kind::Exit { code: Some(1), signal: None, certain: true });
+        t.at(41.0, Kind::Exit { code: Some(1), signal: None, left: crate::procs::Left::Nobody });
         assert_eq!(words(&t.session, 42.0), "");
     }
 }

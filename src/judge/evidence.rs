@@ -14,6 +14,7 @@ pub(super) fn lines(facts: &Facts, wire: &WireFacts<'_>) -> Vec<Evidence> {
     out.effects(facts);
     out.twins(facts);
     out.calls(facts, wire);
+    out.left_behind(facts);
     if answered_but_open(facts, wire) {
         out.add(
             "wire",
@@ -114,6 +115,20 @@ impl Lines {
                     text,
                 });
             }
+        }
+    }
+
+    fn left_behind(&mut self, facts: &Facts) {
+        for end in &facts.left_behind {
+            let whose = generation_name(end.generation);
+            let text =
+                format!("the process of {whose} ended: {}, but {}", end.how, end.left_words());
+            self.0.push(Evidence {
+                source: "exit",
+                at: Some(end.at),
+                strength: Some(Strength::Presumed),
+                text,
+            });
         }
     }
 

@@ -1,6 +1,6 @@
 //! What judgement is made from: every witness's word on one request, gathered by `model`.
 
-use super::observed::Observed;
+use super::observed::{GoesOn, Observed};
 use super::words::{Judged, State};
 use crate::journal::Call;
 use crate::ledger::Row;
@@ -103,6 +103,10 @@ pub struct Facts {
     pub calls: Vec<Call>,
     /// The generations of those calls whose end was seen (process exit).
     pub ended_generations: Vec<Observed>,
+    /// The generations of those calls that ended and left somebody behind.
+    pub left_behind: Vec<GoesOn>,
+    /// The owner of its row ended and left somebody behind.
+    pub owner_goes_on: Option<GoesOn>,
     /// A row for it was seen earlier and is gone now (time it was first missed).
     pub row_vanished_at: Option<Time>,
     /// The arguments at hand against the row's hash.

@@ -2,7 +2,7 @@
 
 use super::super::facts::Twin;
 use super::super::testing::{call, effect, row, says, t};
-use super::super::{Observed, OwnerView, Rules, State, conclude, judge_row};
+use super::super::{Observed, OwnerEnd, OwnerView, Rules, State, conclude, judge_row};
 use super::*;
 use crate::ledger::Row;
 
@@ -56,7 +56,8 @@ fn the_tools_part() {
 /// Facts of a row claimed at 10 s, with the arguments' hash equal and the pairing consistent.
 fn facts(status: &str, observed: bool, effects: usize) -> Facts {
     let r = row("r", status, "A", 10.0);
-    let end = Observed { generation: 1, at: t(20.0), how: "signal 9 (SIGKILL)".into() };
+    let end =
+        OwnerEnd::Seen(Observed { generation: 1, at: t(20.0), how: "signal 9 (SIGKILL)".into() });
     let judged = judge_row(
         &r,
         &OwnerView::default(),

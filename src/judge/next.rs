@@ -138,6 +138,12 @@ fn pair(facts: &Facts) -> String {
 }
 
 fn stalled(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
+    if let Some(end) = &facts.owner_goes_on {
+        return format!(
+            "may still be working: its owner ended, but {}; look what it does, or wait for its end",
+            end.left_words()
+        );
+    }
     let judged = facts.judged.as_ref();
     let since = judged.and_then(|j| j.takeover_since).filter(|t| *t <= now);
     match (since, judged.and_then(|j| j.takeover_limit_s)) {

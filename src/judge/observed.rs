@@ -10,6 +10,7 @@ use crate::journal::call::answer_object;
 use crate::journal::{AnswerStatus, Call, Generation, Outcome};
 use crate::json::raw;
 use crate::ledger::{DONE, Row};
+use crate::procs::{Left, Process};
 use crate::time::Time;
 use std::collections::BTreeMap;
 
@@ -44,6 +45,49 @@ impl Observed {
             self.how
         )
     }
+}
+
+/// A process that ended, and left others behind that go on: one of them may be the worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoesOn {
+    /// The generation it was.
+    pub generation: u32,
+    /// When its end was noticed.
+    pub at: Time,
+    /// How it ended.
+    pub how: String,
+    /// What goes on.
+    pub left: Vec<Process>,
+}
+
+impl GoesOn {
+    /// What a generation left behind, if it is known.
+    pub fn of(generation: &Generation) -> Option<GoesOn> {
+        let end = generation.ended.filter(|e| e.gone_at.is_none())?;
+        let Left::These(left) = &generation.left else { return None };
+        let (n, left) = (generation.n, left.clone());
+        Some(GoesOn { generation: n, at: end.at, how: end.words(), left })
+    }
+
+    /// Who goes on, for the end of a sentence. May hold foreign text.
+    pub fn left_words(&self) -> String {
+        Left::These(self.left.clone()).words()
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        let whose = crate::journal::generation::generation_name(self.generation);
+        format!("its owner's process ({whose}) ended: {}, but {}", self.how, self.left_words())
+    }
+}
+
+/// How the process that owns a row ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnerEnd {
+    /// Nobody is left.
+    Seen(Observed),
+    /// Something that it started goes on.
+    GoesOn(GoesOn),
 }
 
 /// Which generation each owner is, as far as calls prove it. Any row of the ledger may prove it: one that
@@ -111,13 +155,15 @@ pub fn replayed(call: &Call) -> Option<bool> {
 }
 
 /// The end of the process that owns `row`, if it was seen.
-pub fn observed(
+pub fn owner_end(
     row: &Row,
     owner_generations: &BTreeMap<String, u32>,
     generations: &[Generation],
-) -> Option<Observed> {
+) -> Option<OwnerEnd> {
     let n = owner_generations.get(row.owner.as_deref()?)?;
-    Observed::of(generations.iter().find(|g| g.n == *n)?)
+    let generation = generations.iter().find(|g| g.n == *n)?;
+    let seen = Observed::of(generation).map(OwnerEnd::Seen);
+    seen.or_else(|| GoesOn::of(generation).map(OwnerEnd::GoesOn))
 }
 
 /// A process can't claim before it was started nor after it ended.
@@ -158,6 +204,17 @@ mod tests {
     use super::super::testing::{call, ended, generation, row, t};
     use super::*;
     use crate::journal::AnswerStatus;
+
+    fn observed(
+        row: &Row,
+        owners: &BTreeMap<String, u32>,
+        generations: &[Generation],
+    ) -> Option<Observed> {
+        match owner_end(row, owners, generations) {
+            Some(OwnerEnd::Seen(end)) => Some(end),
+            _ => None,
+        }
+    }
 
     fn learn(rows: &[Row], calls: &[Call], generations: &[Generation]) -> BTreeMap<String, u32> {
         let calls: Vec<&Call> = calls.iter().collect();
@@ -321,5 +378,22 @@ mod tests {
         let alive = [generation(1, 0.0)];
         let map = learn(&rows, &[call("r", 1, 9.0)], &alive);
         assert_eq!((map.len(), observed(&rows[0], &map, &alive)), (1, None));
+    }
+
+    #[test]
+    fn who_left_somebody_behind_was_not_seen_to_end() {
+        let mut g = ended(generation(1, 0.0), 20.0);
+        g.ended.as_mut().unwrap().gone_at = None;
+        g.left = Left::These(vec![Process { pid: 4711, name: "worker.py".into() }]);
+        let rows = [row("r", "running", "A", 10.0)];
+        let map = learn(&rows, &[call("r", 1, 9.0)], std::slice::from_ref(&g));
+        let Some(OwnerEnd::GoesOn(end)) = owner_end(&rows[0], &map, std::slice::from_ref(&g))
+        else {
+            panic!("{map:?}");
+        };
+        assert!(end.words().ends_with(r#"a process it started (pid 4711, "worker.py") goes on"#));
+        // Nobody could look: nothing is known of it either way.
+        g.left = Left::Perhaps;
+        assert_eq!(owner_end(&rows[0], &map, &[g]), None);
     }
 }

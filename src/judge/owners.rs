@@ -16,13 +16,22 @@ pub struct OwnerClaims {
     pub first: Time,
     /// Its newest claim.
     pub last: Time,
+    /// How many.
+    pub claims: u64,
 }
+
+/// So many owners with one claim each are no processes: an owner is a word for each claim (a lease, a fencing
+/// token), and a newer one says nothing of an older one.
+const TOKENS: usize = 3;
+/// Among so many owners one may have claimed twice all the same: a takeover, a repeat under the same token.
+const TOKENS_FOR_ONE_TWICE: usize = 10;
 
 /// All owners of a ledger, in the order of their first claims.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OwnerView {
     claims: Vec<OwnerClaims>,
     interleave: bool,
+    for_each_claim: bool,
     /// Indices of the owner with the newest claim and of the one that comes next.
     newest: Option<usize>,
     second: Option<usize>,
@@ -39,25 +48,28 @@ impl OwnerView {
             interleave |= reach.is_some_and(|r| c.first < r);
             reach = reach.max(Some(c.last));
         }
+        let twice = claims.iter().filter(|c| c.claims > 1).count();
+        let for_each_claim = claims.len() >= TOKENS && twice * TOKENS_FOR_ONE_TWICE <= claims.len();
         let mut by_last: Vec<usize> = (0..claims.len()).collect();
         by_last.sort_by_key(|i| std::cmp::Reverse(claims[*i].last));
         let (newest, second) = (by_last.first().copied(), by_last.get(1).copied());
-        OwnerView { claims, interleave, newest, second }
+        OwnerView { claims, interleave, for_each_claim, newest, second }
     }
 
     /// From rows at hand; rows without an owner or a time say nothing.
     pub fn from_rows<'a>(rows: impl IntoIterator<Item = &'a Row>) -> OwnerView {
-        let mut spans: HashMap<&str, (Time, Time)> = HashMap::new();
+        let mut spans: HashMap<&str, (Time, Time, u64)> = HashMap::new();
         for row in rows {
             if let (Some(owner), Some(at)) = (row.owner.as_deref(), row.claimed_at) {
-                let s = spans.entry(owner).or_insert((at, at));
-                *s = (s.0.min(at), s.1.max(at));
+                let s = spans.entry(owner).or_insert((at, at, 0));
+                *s = (s.0.min(at), s.1.max(at), s.2 + 1);
             }
         }
-        let claims = spans.into_iter().map(|(owner, (first, last))| OwnerClaims {
+        let claims = spans.into_iter().map(|(owner, (first, last, claims))| OwnerClaims {
             owner: owner.to_owned(),
             first,
             last,
+            claims,
         });
         OwnerView::new(claims.collect())
     }
@@ -65,6 +77,11 @@ impl OwnerView {
     /// Claims of different owners alternate: several processes share the file.
     pub fn interleave(&self) -> bool {
         self.interleave
+    }
+
+    /// An owner is a word for each claim and no process: none, or next to none, of many has claimed twice.
+    pub fn for_each_claim(&self) -> bool {
+        self.for_each_claim
     }
 
     /// The claims of `owner`.
@@ -99,6 +116,7 @@ mod tests {
                     owner: (*o).into(),
                     first: Time(*f),
                     last: Time(*l),
+                    claims: if f == l { 1 } else { 2 },
                 })
                 .collect(),
         )
@@ -118,6 +136,25 @@ mod tests {
         ] {
             assert_eq!(view(spans).interleave(), want, "{spans:?}");
         }
+    }
+
+    #[test]
+    fn an_owner_for_each_claim_is_no_process() {
+        let single = |n: i64| (0..n).map(|i| (format!("token-{i}"), i, i)).collect::<Vec<_>>();
+        let of = |spans: &[(String, i64, i64)]| {
+            let spans: Vec<_> = spans.iter().map(|(o, f, l)| (o.as_str(), *f, *l)).collect();
+            view(&spans).for_each_claim()
+        };
+        assert!(of(&single(20)) && of(&single(3)), "none of many has two claims");
+        // Two processes that each claimed once look the same as two tokens: those are processes, as ever.
+        assert!(!of(&single(2)));
+        let mut one_twice = single(20);
+        one_twice.push(("took-over".into(), 30, 31));
+        assert!(of(&one_twice), "one repeat among many");
+        let mut process = single(3);
+        process.push(("a-process".into(), 5, 9));
+        assert!(!of(&process));
+        assert!(!of(&[]));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! calls or hints: that is `verdict`.
 
 use super::facts::ServerWord;
-use super::observed::Observed;
+use super::observed::OwnerEnd;
 use super::owners::OwnerView;
 use super::words::{Judged, Seal, State, Strength};
 use crate::ledger::Row;
@@ -17,7 +17,7 @@ const SKEW_S: f64 = 1.0;
 /// Whether one process at a time claims in this ledger (configuration `owners = one|many`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Owners {
-    /// One, unless the claims of different owners interleave.
+    /// One, unless the claims of different owners interleave, or an owner is a word for each claim.
     #[default]
     Auto,
     /// One: a newer owner always speaks against an older one.
@@ -42,20 +42,20 @@ impl Default for Rules {
     }
 }
 
-/// Judges `row`. `observed`: its owner's process was seen to end; `server_says`: the last look-up of it.
+/// Judges `row`. `end`: its owner's process was seen to end; `server_says`: the last look-up of it.
 pub fn judge_row(
     row: &Row,
     owners: &OwnerView,
     rules: Rules,
-    observed: Option<&Observed>,
+    end: Option<&OwnerEnd>,
     server_says: Option<&ServerWord>,
     now: Time,
 ) -> Judged {
     let state = stored(&row.status);
     if state == State::Running {
-        return Running { row, owners, rules, now }.judge(observed, server_says);
+        return Running { row, owners, rules, now }.judge(end, server_says);
     }
-    if let (State::Abandoned, Some(end)) = (&state, observed) {
+    if let (State::Abandoned, Some(OwnerEnd::Seen(end))) = (&state, end) {
         let why = format!("the ledger's own word, and {}", end.words());
         return Judged::plain(state, Strength::Observed, why);
     }
@@ -91,7 +91,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn judge(&self, observed: Option<&Observed>, server_says: Option<&ServerWord>) -> Judged {
+    fn judge(&self, end: Option<&OwnerEnd>, server_says: Option<&ServerWord>) -> Judged {
         let claimed = self.row.claimed_at;
         let limit_at = claimed.map(|t| t.plus_seconds(self.rules.stale_limit_s));
         let over = limit_at.filter(|t| *t <= self.now);
@@ -102,8 +102,10 @@ impl Running<'_> {
         let owned = word.filter(|w| w.status == "running").map(|w| w.at);
         let owned_until = owned.map(|t| t.plus_seconds(self.rules.stale_limit_s));
 
-        let (state, strength, mut why) = if let Some(end) = observed {
+        let (state, strength, mut why) = if let Some(OwnerEnd::Seen(end)) = end {
             (State::Abandoned, Strength::Observed, end.words())
+        } else if let Some(OwnerEnd::GoesOn(end)) = end {
+            (State::Abandoned, Strength::Presumed, format!("presumed: {}", end.words()))
         } else if denied.is_some() {
             let why = "the server says that another process claimed it; that one may be alive";
             (State::Abandoned, Strength::ServerSays, why.to_owned())
@@ -141,7 +143,7 @@ impl Running<'_> {
         let counts = match self.rules.owners {
             Owners::One => true,
             Owners::Many => false,
-            Owners::Auto => !self.owners.interleave(),
+            Owners::Auto => !self.owners.interleave() && !self.owners.for_each_claim(),
         };
         let (owner, claimed) = (self.row.owner.as_deref()?, self.row.claimed_at?);
         if counts { self.owners.newer_than(owner, claimed) } else { None }

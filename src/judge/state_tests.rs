@@ -141,7 +141,11 @@ fn a_server_that_works_on_it_outweighs_presumption_for_one_limit() {
 #[test]
 fn an_owner_seen_to_end_is_the_strongest_word() {
     let r = row("r", "running", "A", 0.0);
-    let end = Observed { generation: 1, at: t(2.0), how: "signal 9 (SIGKILL)".into() };
+    let end = OwnerEnd::Seen(crate::judge::Observed {
+        generation: 1,
+        at: t(2.0),
+        how: "signal 9 (SIGKILL)".into(),
+    });
     let word = says("running", 1.0);
     let j = judge_row(&r, &OwnerView::default(), Rules::default(), Some(&end), Some(&word), t(3.0));
     assert_eq!(

@@ -97,6 +97,7 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
         transport: Transport::Stdio { command: vec!["server".into()], pid: Some(1) },
         session_id: None,
         ended: None,
+        left: crate::procs::Left::Perhaps,
         stderr: Tail::default(),
         noise: Tail::default(),
         noise_seen: 0,
@@ -108,7 +109,8 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
 
 pub(crate) fn ended(g: Generation, at: f64) -> Generation {
     let gone_at = Some(t(at));
-    Generation { ended: Some(Ended { at: t(at), code: None, signal: Some(9), gone_at }), ..g }
+    let ended = Some(Ended { at: t(at), code: None, signal: Some(9), gone_at });
+    Generation { ended, left: crate::procs::Left::Nobody, ..g }
 }
 
 pub(crate) fn says(status: &str, at: f64) -> ServerWord {

@@ -3,7 +3,7 @@
 use super::super::facts::Twin;
 use super::super::next::{DELIVER, REPEAT};
 use super::super::testing::{call, effect, row, says, t};
-use super::super::{Judged, Observed, OwnerView, Rules, judge_row};
+use super::super::{GoesOn, Judged, Observed, OwnerEnd, OwnerView, Rules, judge_row};
 use super::Verdict::*;
 use super::*;
 use crate::journal::{AnswerStatus, Call, Outcome};
@@ -27,7 +27,7 @@ fn dead() -> Observed {
 /// A row claimed at 10 s, judged by itself.
 fn with_row(status: &str, effects: usize, observed: bool, now: f64) -> Facts {
     let r = row("r", status, "A", 10.0);
-    let end = dead();
+    let end = OwnerEnd::Seen(dead());
     let judged = judge_row(
         &r,
         &OwnerView::default(),
@@ -127,6 +127,37 @@ fn running_rows() {
     );
     expect(&with_row("abandoned", 0, false, NOW), &[Stalled], "may still be working");
     expect(&with_row("abandoned", 0, true, NOW), &[Abandoned], REPEAT);
+}
+
+#[test]
+fn a_worker_that_its_owner_left_behind_may_still_work() {
+    let end = GoesOn {
+        generation: 1,
+        at: t(20.0),
+        how: "signal 9 (SIGKILL)".into(),
+        left: vec![crate::procs::Process { pid: 4711, name: "worker.py".into() }],
+    };
+    let r = row("r", "running", "A", 10.0);
+    let owner = OwnerEnd::GoesOn(end.clone());
+    let (owners, rules) = (OwnerView::default(), Rules::default());
+    let judged = judge_row(&r, &owners, rules, Some(&owner), None, t(22.0));
+    assert_eq!(judged.strength, Strength::Presumed);
+    assert!(judged.why.contains(r#"(pid 4711, "worker.py") goes on"#), "{}", judged.why);
+    let f = Facts {
+        row: Some(r),
+        judged: Some(judged),
+        owner_goes_on: Some(end.clone()),
+        left_behind: vec![end],
+        ..read()
+    };
+    expect(
+        &f,
+        &[Stalled],
+        r#"may still be working: its owner ended, but a process it started (pid 4711"#,
+    );
+    // Without a row it may still claim it.
+    let f = Facts { row: None, judged: None, calls: vec![sent().unknown(20.0)], ..f };
+    expect(&f, &[InFlight], "wait");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::journal::generation::Ended;
+use crate::procs::{self, Known, alive};
 use crate::record::stdio::EXEC;
 use crate::time::Time;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
@@ -47,8 +48,7 @@ impl Server {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let mut child = cmd
-            .spawn()
+        let mut child = procs::own(|| cmd.spawn(), Child::id)
             .map_err(|e| Error::endpoint(format!("{program:?} can't be started: {e}")))?;
         let pid = child.id().unwrap_or_default();
         let lines = Arc::default();
@@ -238,67 +238,11 @@ fn signal_group(raw: u32, signal: Signal) {
     }
 }
 
-/// A process and when it started: a pid alone may be another's by now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    pid: u32,
-    started: u64,
-}
-
-/// The descendants of a process, itself left out (Linux; empty elsewhere).
-pub fn descendants(of: u32) -> Vec<Known> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        if let Some(raw) = entry.file_name().to_str().and_then(|n| n.parse().ok())
-            && let Some(s) = stat(raw)
-        {
-            all.push((s.parent, s.known));
-        }
-    }
-    let mut found: Vec<Known> = Vec::new();
-    let mut parents = vec![of];
-    while let Some(parent) = parents.pop() {
-        for (_, known) in all.iter().filter(|(p, _)| *p == parent) {
-            found.push(*known);
-            parents.push(known.pid);
-        }
-    }
-    found
-}
-
-/// What /proc says of a process.
-struct Stat {
-    parent: u32,
-    group: u32,
-    known: Known,
-    /// Dead and only waiting to be fetched by its parent.
-    over: bool,
-}
-
-fn stat(raw: u32) -> Option<Stat> {
-    let text = std::fs::read_to_string(format!("/proc/{raw}/stat")).ok()?;
-    // The name in parentheses may hold anything.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let group = fields.next()?.parse().ok()?;
-    let started = fields.nth(16)?.parse().ok()?;
-    let known = Known { pid: raw, started };
-    Some(Stat { parent, group, known, over: matches!(state, 'Z' | 'X') })
-}
-
 /// Whether somebody of the group that `leader` led still runs. A signal counts the dead that nobody has fetched yet,
-/// so /proc is asked where there is one.
+/// so the system's list is asked where there is one.
 fn group_runs(leader: u32) -> bool {
-    if pid(leader).is_none_or(|p| test_kill_process_group(p).is_err()) {
-        return false;
-    }
-    if stat(std::process::id()).is_none() {
-        return true;
-    }
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut all = all.filter_map(|e| stat(e.file_name().to_str()?.parse().ok()?));
-    all.any(|s| s.group == leader && !s.over)
+    pid(leader).is_some_and(|p| test_kill_process_group(p).is_ok())
+        && procs::group_runs(leader).unwrap_or(true)
 }
 
 /// Which of these still run, and whether anything is left in the group that `leader` led. Looks for up to 500 ms:
@@ -316,10 +260,6 @@ pub async fn survivors(of: &[Known], leader: u32) -> Vec<u32> {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     left
-}
-
-fn alive(known: Known) -> bool {
-    stat(known.pid).is_some_and(|s| s.known == known && !s.over)
 }
 
 /// Ends what a killed launcher left behind.
@@ -351,7 +291,7 @@ mod tests {
         let mut launcher = Server::start(&words("sh -c 'sleep 1000 & wait'").unwrap()).unwrap();
         let mut family = Vec::new();
         for _ in 0..500 {
-            family = descendants(launcher.pid);
+            family = procs::descendants(launcher.pid);
             if !family.is_empty() {
                 break;
             }

@@ -3,8 +3,8 @@
 
 use super::history::Histories;
 use super::lookup::{self, LookUp};
-use crate::journal::{Call, Session};
-use crate::judge::observed::{observed, owner_generations};
+use crate::journal::{Call, Generation, Session};
+use crate::judge::observed::{GoesOn, OwnerEnd, owner_end, owner_generations};
 use crate::judge::{
     Facts, HashCheck, Judged, LedgerView, Observed, OwnerView, Pairing, Rules, ServerWord, Twin,
     judge_row,
@@ -108,10 +108,13 @@ impl<'a> Context<'a> {
 
     /// Judges a row by everything that is known.
     pub fn judge(&self, row: &Row) -> Judged {
-        let seen =
-            self.session.and_then(|s| observed(row, &self.owner_generations, &s.generations));
+        let end = self.owner_end(row);
         let word = self.server_word(&row.request_id);
-        judge_row(row, self.owners, self.rules, seen.as_ref(), word.as_ref(), self.now)
+        judge_row(row, self.owners, self.rules, end.as_ref(), word.as_ref(), self.now)
+    }
+
+    fn owner_end(&self, row: &Row) -> Option<OwnerEnd> {
+        self.session.and_then(|s| owner_end(row, &self.owner_generations, &s.generations))
     }
 
     /// The facts of one request. `hash`: of the arguments at hand, where there are any.
@@ -125,6 +128,10 @@ impl<'a> Context<'a> {
             .iter()
             .filter(|t| t.request_id != request_id)
             .map(|t| Twin { request_id: t.request_id.clone(), state: self.judge(t).state });
+        let owner_goes_on = match ledger.row.as_ref().and_then(|r| self.owner_end(r)) {
+            Some(OwnerEnd::GoesOn(end)) => Some(end),
+            _ => None,
+        };
         Facts {
             request_id: request_id.to_owned(),
             twins: twins.collect(),
@@ -138,7 +145,9 @@ impl<'a> Context<'a> {
             has_effects_table: ledger.has_effects_table,
             row: ledger.row,
             ledger: ledger.view,
-            ended_generations: self.ended(&calls),
+            ended_generations: self.ends(&calls, Observed::of),
+            left_behind: self.ends(&calls, GoesOn::of),
+            owner_goes_on,
             calls,
             hash,
             pairing: self.pairing,
@@ -146,10 +155,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn ended(&self, calls: &[Call]) -> Vec<Observed> {
+    fn ends<T>(&self, calls: &[Call], of: impl Fn(&Generation) -> Option<T>) -> Vec<T> {
         let Some(s) = self.session else { return Vec::new() };
         let of_calls = s.generations.iter().filter(|g| calls.iter().any(|c| c.generation == g.n));
-        of_calls.filter_map(Observed::of).collect()
+        of_calls.filter_map(of).collect()
     }
 }
 

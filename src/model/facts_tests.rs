@@ -37,7 +37,11 @@ impl Tape {
         self.add(at, generation, Kind::Received { raw: raw.into(), exchange: None });
     }
     fn killed(&mut self, at: f64, generation: u32) {
-        self.add(at, generation, Kind::Exit { code: None, signal: Some(9), certain: true });
+        self.add(
+            at,
+            generation,
+            Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody },
+        );
     }
 }
 

@@ -14,6 +14,7 @@ use super::recorder::Recorder;
 use crate::error::{Error, Result};
 use crate::journal::Kind;
 use crate::journal::event::Transport;
+use crate::procs::{self, Family, Left};
 use pump::Pump;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::File;
@@ -29,6 +30,8 @@ use std::time::{Duration, Instant};
 const LINE_LIMIT: usize = 16 << 20;
 /// How long a pipe may stay silent after the server's end: a grandchild may hold it open for ever.
 const DRAIN: Duration = Duration::from_millis(300);
+/// How long what the server started may take to end after it.
+const ENDING: Duration = Duration::from_millis(100);
 /// How long a client may leave what the server said last unread.
 const UNREAD: Duration = Duration::from_secs(10);
 /// How long the disk may hold up the end.
@@ -52,13 +55,13 @@ pub fn run(command: &[String], recorder: &Recorder) -> Result<u8> {
     let pid = child.id();
     let transport = Transport::Stdio { command: command.to_vec(), pid: Some(pid) };
     recorder.event(GENERATION, Kind::Opened { transport });
-    let (status, certain) = match Ours::take() {
+    let (status, left) = match Ours::take() {
         Ok(ours) => pass(child, ours, recorder),
         Err(e) => return Err(unheard(child, recorder, &e)),
     };
     if let Some(status) = status {
         let (code, signal) = (status.code(), status.signal());
-        recorder.event(GENERATION, Kind::Exit { code, signal, certain });
+        recorder.event(GENERATION, Kind::Exit { code, signal, left });
     }
     recorder.close(LAST_WORDS);
     Ok(match status {
@@ -111,7 +114,8 @@ fn start(command: &[String]) -> io::Result<Child> {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let piped = |mut c: Command| {
-        c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+        c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        procs::own(|| c.spawn(), |child| Some(child.id()))
     };
     if let Ok(me) = std::env::current_exe()
         && cfg!(target_os = "linux")
@@ -163,8 +167,10 @@ fn is_runnable(program: &str) -> bool {
 }
 
 /// Passes everything on until the server has ended and its pipes are empty.
-/// The child's end, and whether its pipes ended with it: a launcher's server would hold them.
-fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus>, bool) {
+/// The child's end, and what it left behind: a launcher's server holds its pipes, a detached worker lives elsewhere.
+fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus>, Left) {
+    // Not marked: a tap changes nothing of what the server is given, and has no other child.
+    let family = Family::of(child.id(), None);
     let server = Arc::new(Server {
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         alive: Mutex::new(true),
@@ -213,8 +219,24 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
     }
     *server.alive.lock().unwrap_or_else(PoisonError::into_inner) = false;
     let status = child.wait().ok();
-    let certain = server.drain(waiting, &ended);
-    (status, certain)
+    let drained = server.drain(waiting, &ended);
+    (status, left_of(&family, drained))
+}
+
+/// What goes on; what ends together with the server gets a moment for it.
+fn left_of(family: &Family, drained: bool) -> Left {
+    let since = Instant::now();
+    loop {
+        procs::reap();
+        match family.left() {
+            Some(these) if these.is_empty() && drained => return Left::Nobody,
+            Some(these) if !these.is_empty() && since.elapsed() > ENDING => {
+                return Left::These(these);
+            }
+            Some(these) if !these.is_empty() => std::thread::sleep(ENDING / 10),
+            _ => return Left::Perhaps,
+        }
+    }
 }
 
 struct Server {

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::journal::Kind;
 use crate::journal::event::{Purpose, Transport};
 use crate::json::raw::{self, quote};
+use crate::procs::Left;
 use crate::record::entry::{self, Entry, Header, What, Wire};
 use crate::record::redact::{Extra, Rules};
 use crate::time::Time;
@@ -194,8 +195,8 @@ impl Converter {
                 Some("exit") => Some(Kind::Exit {
                     code: whole("code"),
                     signal: whole("signal"),
-                    // A foreign trace says that the server ended; nothing else was to be seen.
-                    certain: true,
+                    // A foreign trace says that the process ended; who was left is not in it.
+                    left: Left::Perhaps,
                 }),
                 _ => None,
             },

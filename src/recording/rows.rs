@@ -9,6 +9,7 @@ use crate::filter::{Field, Subject};
 use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::fold::Ended;
 use crate::journal::{Call, Outcome};
+use crate::procs::Left;
 use crate::record::entry::{Entry, Side, What};
 use crate::record::summary::{self, Rpc, Summary};
 use crate::time::Time;
@@ -214,10 +215,12 @@ fn words(what: &What) -> Option<String> {
             Kind::NotWritten { sent, why, .. } => format!("{sent} was not written: {why}"),
             Kind::StdoutClosed => "the server closed its stdout".into(),
             Kind::AllGone => "nothing that the server's process started is left".into(),
-            Kind::Exit { code, signal, certain } => {
-                let gone_at = certain.then_some(Time(0));
-                let ended = Ended { at: Time(0), code: *code, signal: *signal, gone_at };
-                format!("server ended: {}", ended.words())
+            Kind::Exit { code, signal, left } => {
+                let ended = Ended { at: Time(0), code: *code, signal: *signal, gone_at: None };
+                match left {
+                    Left::These(_) => format!("server ended: {}; {}", ended.words(), left.words()),
+                    _ => format!("server ended: {}", ended.words()),
+                }
             }
             Kind::Agreed { protocol } => format!("protocol {protocol}"),
             Kind::State { why, .. } => why.clone(),

@@ -79,7 +79,14 @@ fn two_runs_in_one_file_count_on_and_a_torn_line_costs_itself() {
                 },
             );
         }
-        r.event(1, crate::journal::Kind::Exit { code: Some(0), signal: None, certain: true });
+        r.event(
+            1,
+            crate::journal::Kind::Exit {
+                code: Some(0),
+                signal: None,
+                left: crate::procs::Left::Nobody,
+            },
+        );
         assert!(r.close(Duration::from_secs(20)));
     };
     run(false);

@@ -126,6 +126,8 @@ pub struct GenerationView {
     pub pid: Option<u32>,
     pub session: Option<String>,
     pub ended: Option<Ended>,
+    /// What it left behind then.
+    pub left: crate::procs::Left,
     /// The kept stderr lines, oldest first.
     pub stderr: Arc<[(Time, Bytes)]>,
     /// Older stderr lines that are no longer kept.
@@ -155,6 +157,7 @@ impl GenerationView {
             },
             session: g.session_id.clone(),
             ended: g.ended,
+            left: g.left.clone(),
             stderr,
             dropped: g.stderr.dropped,
             death: session.death(g.n),

@@ -74,7 +74,7 @@ fn findings_appear_while_the_recording_grows_and_lead_to_their_frames() {
     pty.wait_for("Nothing found.");
     pty.wait_for("create_basket → basket_id");
     // The server is killed and started again: the basket is gone.
-    r.put(Kind::Exit { code: None, signal: Some(9), certain: true });
+    r.put(Kind::Exit { code: None, signal: Some(9), left: redial::procs::Left::Nobody });
     r.starts();
     r.call(
         "add_item",

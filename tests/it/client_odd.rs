@@ -157,6 +157,29 @@ async fn the_end_of_a_launcher_whose_server_is_elsewhere_is_not_the_server_s() {
     client.close().await;
 }
 
+/// A worker of its own session, with nothing of the server's open, as job runners start them.
+#[cfg(target_os = "linux")]
+const DETACHED: &str = "setsid sleep 300 </dev/null >/dev/null 2>&1 &";
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detached_worker_is_named_and_its_end_is_told() {
+    use redial::procs::Left;
+    let client = ready(server(DETACHED, "kill -9 $$"), legacy()).await;
+    let (outcome, why) = outcome(&client, 20.0).await;
+    assert_eq!(outcome, Outcome::Unknown);
+    assert!(why.contains("\"sleep\") goes on"), "{why}");
+    let (gone, left) = client.journal().read(|s| {
+        let g = &s.generations[0];
+        (g.ended.unwrap().gone_at, g.left.clone())
+    });
+    let Left::These(all) = left else { panic!("{left:?}") };
+    assert_eq!((gone, all.len()), (None, 1), "{all:?}");
+    std::process::Command::new("kill").args(["-9", &all[0].pid.to_string()]).status().unwrap();
+    client.journal().wait(|s| s.generations[0].ended.and_then(|e| e.gone_at)).await;
+    client.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_without_its_newline_still_counts() {
     let last = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}' "$id"; exit 0"#;

@@ -13,6 +13,40 @@ use std::process::{Command, Stdio};
 
 const ARGS: &str = r#"{ "request_id":"r-1", "title":"a","body":"b" }"#;
 
+/// What a tap writes down of the end of a server that runs `script`.
+#[cfg(target_os = "linux")]
+fn recorded_end(script: &str) -> redial::journal::Generation {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("r.jsonl");
+    let status = Command::new(env!("CARGO_BIN_EXE_redial"))
+        .args(["record", "--out"])
+        .arg(&out)
+        .args(["--", "sh", "-c", script])
+        .env("XDG_STATE_HOME", dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(7));
+    Recording::open(&out).unwrap().session.generations[0].clone()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tap_writes_down_who_goes_on_behind_it() {
+    use redial::procs::Left;
+    let alone = recorded_end("exit 7");
+    assert_eq!(alone.left, Left::Nobody);
+    assert!(alone.ended.unwrap().gone_at.is_some());
+    // Without a variable to know it by: it comes to the tap as an orphan.
+    let worker = "(env -i /usr/bin/setsid /bin/sleep 300 </dev/null >/dev/null 2>&1 &); exit 7";
+    let Left::These(all) = recorded_end(worker).left else { panic!("somebody is left") };
+    let pid = all[0].pid.to_string();
+    Command::new("kill").args(["-9", &pid]).status().unwrap();
+    assert_eq!(all.len(), 1, "{all:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_agents_death_is_seen_and_its_bytes_are_kept() {
     let dir = tempfile::tempdir().unwrap();

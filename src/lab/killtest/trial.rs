@@ -12,6 +12,7 @@ use crate::journal::call::answer_object;
 use crate::journal::event::Transport;
 use crate::journal::{AnswerStatus, Call, Kind, Note, Outcome, Tool};
 use crate::json::raw;
+use crate::procs;
 use crate::serve::KillPoint;
 use std::time::{Duration, Instant};
 
@@ -89,7 +90,7 @@ impl Run {
         let mut family = Vec::new();
         if let Some(after) = after {
             tokio::time::sleep(after).await;
-            family = process::descendants(pid);
+            family = procs::descendants(pid);
             note(&client, "SIGKILL to the server's process");
             process::kill_pid(pid);
         }
@@ -138,7 +139,7 @@ impl Run {
         let (mut server, client) = self.over_http(url, start).await?;
         let call = client.call(&tool.name, args, None).await?;
         tokio::time::sleep(after).await;
-        let family = process::descendants(server.pid);
+        let family = procs::descendants(server.pid);
         note(&client, "SIGKILL to the server's process");
         server.kill();
         let ended = server.ended().await;

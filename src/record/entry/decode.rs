@@ -4,6 +4,7 @@
 use super::{End, Entry, Header, Side, What, Wire};
 use crate::journal::event::{Http, Kind, LinkState, Note, Purpose, Transport};
 use crate::json::raw;
+use crate::procs::{Left, Process};
 use crate::time::Time;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -154,12 +155,7 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
         },
         "http" => Kind::Http { exchange: m.number("exchange")?, what: http(m)? },
         "stdout_closed" => Kind::StdoutClosed,
-        "exit" => Kind::Exit {
-            code: m.number("code"),
-            signal: m.number("signal"),
-            // What is not said can't prove that nothing it started lives on.
-            certain: m.get("certain").and_then(raw::as_bool) == Some(true),
-        },
+        "exit" => Kind::Exit { code: m.number("code"), signal: m.number("signal"), left: left(m) },
         "all_gone" => Kind::AllGone,
         "agreed" => Kind::Agreed { protocol: m.text("protocol")? },
         "state" => Kind::State {
@@ -263,4 +259,20 @@ pub(crate) fn fast_instant(b: &[u8]) -> Option<Time> {
     let days = era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468;
     let s = n(11, 13)? * 3600 + n(14, 16)? * 60 + n(17, 19)?;
     Some(Time((days * 86_400 + s) * 1_000_000 + n(20, 26)?))
+}
+
+/// What an ended child left behind. Only a list that is there and empty says that nobody is left: what is not said
+/// can't prove it, nor can a bare `certain`, whose writer looked at pipes and groups alone.
+fn left(m: &Members<'_>) -> Left {
+    let Some(all) = m.get("left").and_then(raw::items) else { return Left::Perhaps };
+    let certain = m.get("certain").and_then(raw::as_bool) == Some(true);
+    let process = |item: &&str| {
+        let pid = raw::get(item, "pid").and_then(|p| p.trim().parse().ok()).unwrap_or(0);
+        Process { pid, name: raw::get_str(item, "name").unwrap_or_default() }
+    };
+    match (all.is_empty(), certain) {
+        (true, true) => Left::Nobody,
+        (true, false) => Left::Perhaps,
+        (false, _) => Left::These(all.iter().map(process).collect()),
+    }
 }

@@ -4,6 +4,7 @@
 use super::{End, Entry, Header, VERSION, What};
 use crate::journal::event::{Http, Kind, LinkState, Note, Purpose, Transport};
 use crate::json::raw::quote;
+use crate::procs::{Left, Process};
 use crate::record::summary;
 use crate::time::Time;
 use base64::Engine as _;
@@ -105,10 +106,18 @@ fn event(out: &mut String, kind: &Kind) {
             push(out, format_args!(r#","exchange":{exchange}"#));
             http(out, what);
         }
-        Kind::Exit { code, signal, certain } => {
+        Kind::Exit { code, signal, left } => {
             optional(out, "code", *code);
             optional(out, "signal", *signal);
-            push(out, format_args!(r#","certain":{certain}"#));
+            push(out, format_args!(r#","certain":{}"#, *left == Left::Nobody));
+            let all: &[Process] = match left {
+                Left::Perhaps => return,
+                Left::Nobody => &[],
+                Left::These(all) => all,
+            };
+            let one = |p: &Process| format!(r#"{{"pid":{},"name":{}}}"#, p.pid, quote(&p.name));
+            let all: Vec<String> = all.iter().map(one).collect();
+            push(out, format_args!(r#","left":[{}]"#, all.join(",")));
         }
         Kind::Agreed { protocol } => push(out, format_args!(r#","protocol":{}"#, quote(protocol))),
         Kind::State { state, why } => {

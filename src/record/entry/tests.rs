@@ -1,5 +1,6 @@
 use super::*;
 use crate::journal::event::{Http, LinkState, Purpose, Transport};
+use crate::procs::{Left, Process};
 use proptest::prelude::*;
 
 fn entry(what: What) -> Entry {
@@ -53,8 +54,8 @@ fn kinds() -> Vec<What> {
         k(Kind::Note(Note::Limit { call: 3, limit_s: 0.5, extends: true })),
         k(Kind::Note(Note::LeftOpen { call: 3, why: "w".into() })),
         k(Kind::StdoutClosed),
-        k(Kind::Exit { code: None, signal: Some(9), certain: true }),
-        k(Kind::Exit { code: Some(137), signal: None, certain: false }),
+        k(Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody }),
+        k(Kind::Exit { code: Some(137), signal: None, left: crate::procs::Left::Perhaps }),
         k(Kind::Agreed { protocol: "2025-11-25".into() }),
         k(Kind::State {
             state: LinkState::Waiting { until: Time(5_000_001), attempt: 2 },
@@ -83,7 +84,10 @@ fn younger_kinds() -> Vec<What> {
         Http::Unreadable { why: "w".into() },
     ];
     let steps = steps.map(|what| What::Event(Kind::Http { exchange: 1, what }));
-    notes.map(|n| What::Event(Kind::Note(n))).into_iter().chain(steps).collect()
+    let worker = Process { pid: 4711, name: "wor\"ker.py".into() };
+    let left = Left::These(vec![worker]);
+    let exit = What::Event(Kind::Exit { code: None, signal: Some(9), left });
+    notes.map(|n| What::Event(Kind::Note(n))).into_iter().chain(steps).chain([exit]).collect()
 }
 
 #[test]
@@ -96,6 +100,25 @@ fn every_kind_comes_back_as_it_was() {
         let text = line(&e);
         assert!(text.ends_with("}\n") && text.matches('\n').count() == 1, "{text}");
         assert_eq!(decode(text.trim_end().as_bytes()), Line::Entry(e), "{text}");
+    }
+}
+
+#[test]
+fn a_bare_certain_proves_nothing() {
+    let read = |exit: &str| {
+        let line = format!(
+            r#"{{"seq":3,"at":"2026-11-29T02:59:10.611770Z","mono_us":42,"generation":2,"kind":"exit","signal":9{exit}}}"#
+        );
+        match decode(line.as_bytes()) {
+            Line::Entry(Entry { what: What::Event(Kind::Exit { left, .. }), .. }) => left,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(read(r#","certain":true,"left":[]"#), Left::Nobody);
+    let one = Left::These(vec![Process { pid: 7, name: "w".into() }]);
+    assert_eq!(read(r#","certain":true,"left":[{"pid":7,"name":"w"}]"#), one);
+    for exit in [r#","certain":true"#, "", r#","left":[]"#, r#","certain":true,"left":{}"#] {
+        assert_eq!(read(exit), Left::Perhaps, "{exit}");
     }
 }
 

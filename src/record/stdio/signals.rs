@@ -34,6 +34,13 @@ pub(super) fn pass_on(server: Arc<Server>) {
                     }
                 });
             }
+            if let Ok(mut ended) = signal(SignalKind::child()) {
+                all.spawn(async move {
+                    while ended.recv().await.is_some() {
+                        crate::procs::reap();
+                    }
+                });
+            }
             ready.send(()).ok();
             all.spawn(async move {
                 loop {

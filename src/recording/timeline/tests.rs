@@ -29,11 +29,11 @@ fn story() -> Vec<(u32, Kind)> {
         (1, sent(&call("3", "n-2"))),
         (1, received(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[]}}"#)),
         (1, stderr("boom")),
-        (1, Kind::Exit { code: None, signal: Some(9), certain: true }),
+        (1, Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody }),
         (2, opened()),
         (2, sent(&call("2", "n-2"))),
         (2, received(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":true}}"#)),
-        (2, Kind::Exit { code: Some(0), signal: None, certain: true }),
+        (2, Kind::Exit { code: Some(0), signal: None, left: crate::procs::Left::Nobody }),
     ]
 }
 
@@ -202,7 +202,7 @@ fn what_a_session_lets_go_is_no_match_any_more() {
     for n in 0..60 {
         let kind = match n % 2 {
             0 => Kind::Stderr { raw: large.clone() },
-            _ => Kind::Exit { code: Some(0), signal: None, certain: true },
+            _ => Kind::Exit { code: Some(0), signal: None, left: crate::procs::Left::Nobody },
         };
         journal.append(1, kind);
         source.advance().unwrap();

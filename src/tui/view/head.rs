@@ -216,13 +216,14 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
             ("◌", format!("not connected: {again}"), Look::Bad)
         }
         LinkState::Dead => {
-            let ended = wire.and_then(|w| w.own_generation()).and_then(|g| g.ended);
+            let ended =
+                wire.and_then(|w| w.own_generation()).and_then(|g| Some((g.ended?, &g.left)));
             // A time and no age: nothing ticks on a screen on which nothing moves.
             let at = link.since.clock();
             let how = match ended {
                 // What redial started may have been a launcher.
-                Some(e) if e.gone_at.is_none() => e.sentence(),
-                Some(e) => format!("server ended: {}", e.words()),
+                Some((e, left)) if e.gone_at.is_none() => e.sentence(left),
+                Some((e, _)) => format!("server ended: {}", e.words()),
                 None => format!("server ended: {}", link.why),
             };
             ("✗", format!("{how}, at {at} · R starts it again"), Look::Bad)

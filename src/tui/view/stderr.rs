@@ -118,7 +118,7 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
                 let style = if good { t.dim } else { t.error };
                 let how = match ended.gone_at {
                     Some(_) => format!("ended: {}", ended.words()),
-                    None => ended.sentence(),
+                    None => ended.sentence(&g.left),
                 };
                 row.put(&format!(" ✗ {how}, {death}"), style);
             }

@@ -206,7 +206,11 @@ pub fn wire(tools: &str) -> Wire {
     w.opened(1, at(9.0), 4711, KILLED, tools);
     w.call(1, at(10.0), "create_ticket", &args("night-007"), None);
     w.said(1, at(10.08), "night-007: claimed");
-    w.at(1, at(10.6), Kind::Exit { code: None, signal: Some(9), certain: true });
+    w.at(
+        1,
+        at(10.6),
+        Kind::Exit { code: None, signal: Some(9), left: redial::procs::Left::Nobody },
+    );
     w.opened(2, at(13.0), 4723, ALIVE, tools);
     let answer = result("T-00000004", "在庫差異 倉庫B", r#", "replayed": false"#);
     w.call(2, at(14.2), "create_ticket", &args("night-004"), Some((0.5, &answer)));

@@ -157,7 +157,7 @@ fn the_selection_leaves_what_a_session_lets_go() {
     let large = bytes::Bytes::from(vec![b'x'; 4 << 20]);
     let put = |n: usize| {
         for i in 0..n {
-            let exit = Kind::Exit { code: Some(0), signal: None, certain: true };
+            let exit = Kind::Exit { code: Some(0), signal: None, left: crate::procs::Left::Nobody };
             let kind = if i % 2 == 0 { Kind::Stderr { raw: large.clone() } } else { exit };
             journal.append(1, kind);
         }
@@ -205,7 +205,7 @@ fn a_jump_waits_for_what_is_still_to_be_read() {
     for n in 8002..10_000 {
         put(n, Kind::Stderr { raw: b"busy".to_vec().into() });
     }
-    put(10_000, Kind::Exit { code: None, signal: Some(9), certain: true });
+    put(10_000, Kind::Exit { code: None, signal: Some(9), left: crate::procs::Left::Nobody });
     for (goto, want) in [
         (Goto::Request("r-4001".into()), 8000),
         (Goto::Event(10_000), 9999),
