@@ -2,6 +2,7 @@
 //! the wire. See ARCHITECTURE.md for the map.
 #![forbid(unsafe_code)]
 
+mod apart;
 pub mod audit;
 pub mod cli;
 pub mod client;

@@ -7,6 +7,7 @@ use super::conn::Conn;
 use super::driver::LinkEvent;
 use super::group::Group;
 use super::outbox::{Out, Outbox, Taken, Wrote};
+use crate::apart::own_session;
 use crate::journal::{Kind, Note};
 use crate::procs::{self, Family, Left};
 use crate::wire::lines::{Line, Lines};
@@ -67,7 +68,8 @@ pub(super) struct Started {
     pub pid: Option<u32>,
 }
 
-/// Starts a child in a process group of its own, so that launchers and their grandchildren end together.
+/// Starts a child in a session and process group of its own: launchers and their grandchildren end together, and none
+/// of them has a way to the user's terminal.
 ///
 /// # Errors
 /// The system's, when the program can't be started.
@@ -86,8 +88,8 @@ pub(super) fn start(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true);
+    own_session(cmd.as_std_mut())?;
     if let Some(dir) = cwd {
         cmd.current_dir(dir);
     }

@@ -2,6 +2,7 @@
 //!
 //! Each has a process group of its own and is ended with it; none outlives its handle.
 
+use crate::apart::own_session;
 use crate::error::{Error, Result};
 use crate::journal::generation::Ended;
 use crate::procs::{self, Known, alive};
@@ -46,9 +47,9 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
-        let mut child = procs::own(|| cmd.spawn(), Child::id)
+        let mut child = own_session(cmd.as_std_mut())
+            .and_then(|()| procs::own(|| cmd.spawn(), Child::id))
             .map_err(|e| Error::endpoint(format!("{program:?} can't be started: {e}")))?;
         let pid = child.id().unwrap_or_default();
         let lines = Arc::default();
