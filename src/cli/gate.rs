@@ -6,8 +6,7 @@ use super::reissue::{Run, before};
 use crate::error::{Error, Exit};
 use crate::inspect::reissue::{Prepared, stopped};
 use crate::judge::Ask;
-use rustix::termios::{QueueSelector, tcflush};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 
 /// What the person said.
 pub enum Answer {
@@ -46,14 +45,8 @@ pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
     if !at_terminal {
         return Answer::Stop(stopped(d));
     }
-    if d.ask == Ask::Preview {
-        // An Enter that was pressed before the question is there is no answer to it.
-        tcflush(std::io::stdin(), QueueSelector::IFlush).ok();
-    }
-    show(p);
-    let said = tokio::task::spawn_blocking(answer);
     let said = tokio::select! {
-        said = said => said.unwrap_or_default(),
+        said = super::answer::to(|| show(p)) => said,
         name = run.interrupt.first() => {
             let mut end = Plain::stderr();
             end.gap();
@@ -94,11 +87,4 @@ fn show(p: &Prepared) {
     let mut err = anstream::stderr().lock();
     // Without stderr there is nobody to ask, and the answer read next is then no.
     write!(err, "{}", crate::text::visible(&question)).and_then(|()| err.flush()).ok();
-}
-
-/// One line from stdin; `None` at its end.
-fn answer() -> Option<String> {
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line).unwrap_or(0);
-    (read > 0).then(|| line.trim().to_owned())
 }

@@ -1,6 +1,7 @@
 //! The command line face: one small file a command, plain and JSON from the same value, printed through
 //! `plain` and `json` alone. Nothing below knows this module.
 
+mod answer;
 pub mod args;
 mod attach;
 mod audit;

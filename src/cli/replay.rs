@@ -22,7 +22,7 @@ use crate::replay::diff::{Compared, Ignore, compare};
 use crate::replay::plan::{Act, Plan, Planned};
 use crate::replay::script::{self, Said};
 use report::{Report, Step};
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
@@ -128,16 +128,11 @@ impl Play<'_> {
                 true
             }
             Pace::Step => {
-                complain(&format!(
-                    "next: {}  (Enter sends it, anything else skips it)",
-                    Step::planned(p).what()
-                ));
-                let line = tokio::task::spawn_blocking(|| {
-                    let mut line = String::new();
-                    let n = std::io::stdin().lock().read_line(&mut line).unwrap_or(0);
-                    (n > 0).then_some(line)
-                });
-                matches!(line.await, Ok(Some(l)) if l.trim().is_empty())
+                let what = Step::planned(p).what();
+                let show = || {
+                    complain(&format!("next: {what}  (Enter sends it, anything else skips it)"));
+                };
+                super::answer::to(show).await.is_some_and(|line| line.is_empty())
             }
         }
     }

@@ -2,6 +2,7 @@
 //! Changed only by `update`; never does IO, never asks a clock.
 
 use super::action::{Action, Context};
+use super::answer::Answering;
 use super::data::{Counts, DemoInfo, Detail, Paired, Question};
 use super::dialog::{Dialog, Stage};
 use super::form::Form;
@@ -199,6 +200,8 @@ pub struct App {
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
     pub hits: Vec<(Rect, Hit)>,
+    /// When a key is an answer.
+    pub answering: Answering,
     pub(super) seq: u64,
     pub quitting: bool,
 }
@@ -257,6 +260,7 @@ impl App {
             findings: super::findings::Findings::default(),
             stderr_file: Arc::default(),
             hits: Vec::new(),
+            answering: Answering::default(),
             seq: 0,
             quitting: false,
         }

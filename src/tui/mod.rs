@@ -5,7 +5,9 @@
 //! else.
 
 pub mod action;
+pub mod answer;
 pub mod app;
+mod asking;
 mod can;
 pub mod data;
 pub mod dialog;

@@ -12,6 +12,7 @@ use super::wire::WireView;
 use crate::journal::CallId;
 use crate::time::Time;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -26,6 +27,14 @@ pub enum Msg {
     Resize(u16, u16),
     /// The time has come to be this.
     Now(Time),
+    /// What comes next was typed, pasted or clicked at `at` (monotonic); `crowded`: together with more of it.
+    Input { at: Duration, crowded: bool },
+    /// A frame is on the screen.
+    Drawn { at: Duration },
+    /// So much time has passed, and nothing was typed since the last message.
+    Quiet { at: Duration },
+    /// What is on the screen has to be read anew.
+    Unread,
     /// The first pass over a large ledger has looked at so many rows.
     Reading(u64),
     /// The facts of the top line.

@@ -4,7 +4,7 @@
 //! Knows the terminal and the clock; what effects do is somebody else's at the other end of the port.
 
 use super::app::App;
-use super::input::Input;
+use super::input::{self, Input, Typed};
 use super::keys::Key;
 use super::msg::{Effect, Mouse, Msg};
 use super::term::{self, Screen};
@@ -62,7 +62,8 @@ async fn turn(
 ) -> io::Result<()> {
     let mut input = Input::start()?;
     let mut batch = Vec::with_capacity(BATCH);
-    let mut drawn = Instant::now();
+    let began = Instant::now();
+    let mut drawn = began;
     let (mut dirty, mut urgent, mut open) = (true, true, true);
     while !app.quitting {
         if let Some(text) = app.clipboard.take() {
@@ -76,11 +77,13 @@ async fn turn(
             clamp(app, seen.detail_most, seen.overlay_most);
             std::mem::swap(&mut app.hits, &mut seen.hits);
             (dirty, urgent, drawn) = (false, false, Instant::now());
+            take(app, port, Msg::Drawn { at: drawn - began });
         }
         let tick = app.next_tick().map(|at| {
             let left = u64::try_from(at.0 - Time::now().0).unwrap_or(0);
             Instant::now() + Duration::from_micros(left)
         });
+        let held = app.answering.held_until().map(|at| began + at);
         tokio::select! { biased;
             () = term::panicked() => return Ok(()),
             signal = signals.next() => match signal {
@@ -104,10 +107,10 @@ async fn turn(
             event = input.next() => {
                 let Some(event) = event else { return Ok(()) };
                 take(app, port, Msg::Now(Time::now()));
-                terminal_event(app, port, event);
+                terminal_event(app, port, event, began);
                 // What is there already: a paste or a held key makes one frame.
                 while let Some(event) = input.ready().filter(|_| !app.quitting) {
-                    terminal_event(app, port, event);
+                    terminal_event(app, port, event, began);
                 }
                 (dirty, urgent) = (true, true);
                 if std::mem::take(&mut app.suspending) {
@@ -124,6 +127,10 @@ async fn turn(
                 dirty = true;
             }
             () = sleep_until(drawn + FRAME), if dirty => {}
+            () = at(held), if held.is_some() => {
+                take(app, port, Msg::Quiet { at: began.elapsed() });
+                (dirty, urgent) = (true, true);
+            }
             () = at(tick), if tick.is_some() => {
                 take(app, port, Msg::Now(Time::now()));
                 dirty = true;
@@ -133,14 +140,18 @@ async fn turn(
     Ok(())
 }
 
-async fn at(tick: Option<Instant>) {
+pub(super) async fn at(tick: Option<Instant>) {
     match tick {
         Some(t) => sleep_until(t).await,
         None => std::future::pending().await,
     }
 }
 
-fn terminal_event(app: &mut App, port: &Port, event: Event) {
+fn terminal_event(app: &mut App, port: &Port, typed: Typed, began: Instant) {
+    let Typed { event, at, crowded } = typed;
+    if input::is_pressed(&event) {
+        take(app, port, Msg::Input { at: Instant::from_std(at) - began, crowded });
+    }
     match event {
         Event::Key(event) => {
             if let Some((key, repeat)) = Key::from_event(event) {

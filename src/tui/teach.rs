@@ -3,7 +3,8 @@
 
 mod view;
 
-use super::input::Input;
+use super::answer::{Answering, Worth};
+use super::input::{self, Input, Typed};
 use super::keys::{Code, Key};
 use super::term::{self, Screen};
 use super::theme::Theme;
@@ -14,7 +15,9 @@ use crate::lab::progress;
 use ratatui::crossterm::event::Event;
 use std::collections::BTreeSet;
 use std::io;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 
 /// The whole state.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +30,17 @@ pub struct School {
     pub playing: Option<Playing>,
     /// The person wants to go.
     pub quitting: bool,
+    /// When a key is an answer.
+    pub answering: Answering,
+}
+
+impl School {
+    /// What a lesson asks for now, as a number; none in the menu.
+    fn standing(&self) -> Option<u64> {
+        let p = self.playing.as_ref()?;
+        let over = u64::from(p.truth.is_some()) | u64::from(p.shown.too_late) << 1;
+        Some((p.lesson as u64) << 32 | (p.step as u64) << 8 | over << 1 | u64::from(p.waiting))
+    }
 }
 
 /// A lesson being played.
@@ -75,6 +89,12 @@ impl Playing {
 pub enum Msg {
     /// A key.
     Key(Key),
+    /// What comes next was typed then, together with more of it if it was `crowded`.
+    Input { at: Duration, crowded: bool },
+    /// A frame is on the screen.
+    Drawn { at: Duration },
+    /// So much time has passed, and nothing was typed.
+    Quiet { at: Duration },
     /// The class shows something new.
     Shown(Shown),
 }
@@ -99,8 +119,39 @@ pub fn update(school: &mut School, msg: Msg) -> Vec<Effect> {
             school.quitting = true;
             Vec::new()
         }
-        (Msg::Key(key), false) => menu(school, key.code),
-        (Msg::Key(key), true) => lesson_key(school, key.code),
+        (Msg::Key(key), false) => {
+            school.answering.pressed(key);
+            menu(school, key.code)
+        }
+        (Msg::Key(key), true) => {
+            let worth = school.answering.worth(school.standing(), Some(key));
+            school.answering.pressed(key);
+            match (worth, key.code, school.standing()) {
+                // Leaving is always heard.
+                (_, Code::Esc | Code::Char('q'), _) | (Worth::Answer, ..) => {
+                    lesson_key(school, key.code)
+                }
+                (Worth::Perhaps, _, Some(question)) => {
+                    school.answering.hold(key, question);
+                    Vec::new()
+                }
+                _ => Vec::new(),
+            }
+        }
+        (Msg::Input { at, crowded }, _) => {
+            school.answering.input(at, crowded);
+            Vec::new()
+        }
+        (Msg::Drawn { at }, _) => {
+            let question = school.standing();
+            school.answering.drawn(question, at);
+            Vec::new()
+        }
+        (Msg::Quiet { at }, _) => {
+            let question = school.standing();
+            let key = school.answering.take_held(question, at);
+            key.map(|key| lesson_key(school, key.code)).unwrap_or_default()
+        }
         (Msg::Shown(shown), _) => news(school, shown),
     }
 }
@@ -247,12 +298,15 @@ async fn turn(
     let mut input = Input::start().map_err(gone)?;
     let todo = first.map(|l| open(&mut school, l)).unwrap_or_default();
     carry_out(todo, &mut class)?;
+    let began = Instant::now();
     let [term, hup, int, size] = signals;
     while !school.quitting {
         // A terminal that went away is a hang-up, not a fault.
         if screen.paint(|frame| view::view(&school, theme, frame)).is_err() {
             break;
         }
+        update(&mut school, Msg::Drawn { at: began.elapsed() });
+        let held = school.answering.held_until().map(|at| began + at);
         let news = async {
             if let Some(c) = class.as_mut()
                 && c.shown.changed().await.is_ok()
@@ -267,15 +321,25 @@ async fn turn(
             _ = hup.recv() => break,
             _ = int.recv() => break,
             // No key comes with another size: it is painted anew.
-            _ = size.recv() => continue,
-            event = input.next() => match event {
-                None => break,
-                Some(Event::Key(event)) => match Key::from_event(event) {
-                    Some((key, _)) => Msg::Key(key),
-                    None => continue,
-                },
-                Some(_) => continue,
+            _ = size.recv() => {
+                school.answering.unread();
+                continue;
+            }
+            typed = input.next() => {
+                let Some(Typed { event, at, crowded }) = typed else { break };
+                if input::is_pressed(&event) {
+                    let at = Instant::from_std(at) - began;
+                    update(&mut school, Msg::Input { at, crowded });
+                }
+                match event {
+                    Event::Key(event) => match Key::from_event(event) {
+                        Some((key, _)) => Msg::Key(key),
+                        None => continue,
+                    },
+                    _ => continue,
+                }
             },
+            () = super::run::at(held), if held.is_some() => Msg::Quiet { at: began.elapsed() },
             shown = news => Msg::Shown(shown),
         };
         let todo = update(&mut school, msg);
@@ -310,8 +374,30 @@ fn carry_out(todo: Vec<Effect>, class: &mut Option<Class>) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// A second passes in which a person reads; then the key.
+    fn key(school: &mut School, code: Code) -> Vec<Effect> {
+        let now = school.answering.now();
+        update(school, Msg::Drawn { at: now });
+        update(school, Msg::Input { at: now + Duration::from_secs(1), crowded: false });
+        update(school, Msg::Key(Key::plain(code)))
+    }
+
     fn press(school: &mut School, keys: &str) -> Vec<Effect> {
-        keys.chars().flat_map(|c| update(school, Msg::Key(Key::plain(Code::Char(c))))).collect()
+        keys.chars().flat_map(|c| key(school, Code::Char(c))).collect()
+    }
+
+    #[test]
+    fn a_held_key_neither_guesses_nor_does_a_step() {
+        let mut s = School::default();
+        press(&mut s, "1");
+        let mut now = s.answering.now();
+        for code in ['o'; 40] {
+            update(&mut s, Msg::Drawn { at: now });
+            now += Duration::from_millis(33);
+            update(&mut s, Msg::Input { at: now, crowded: false });
+            assert_eq!(update(&mut s, Msg::Key(Key::plain(Code::Char(code)))), []);
+        }
+        assert_eq!(press(&mut s, "o"), [Effect::Do(Act::Start, Until::Settled)]);
     }
 
     fn done(school: &mut School, done: usize, effects: u64) -> Vec<Effect> {
@@ -336,7 +422,7 @@ mod tests {
         assert_eq!(done(&mut s, 3, 2), [Effect::Finished("lost-answer")]);
         let p = s.playing.clone().unwrap();
         assert_eq!((p.guess, p.truth), (Some(1), Some(2)));
-        assert_eq!(update(&mut s, Msg::Key(Key::plain(Code::Enter))), [Effect::Open(1)]);
+        assert_eq!(key(&mut s, Code::Enter), [Effect::Open(1)]);
     }
 
     #[test]
@@ -348,7 +434,7 @@ mod tests {
         let late = Shown { done: 2, effects: Some(1), too_late: true, ..Shown::default() };
         assert_eq!(update(&mut s, Msg::Shown(late)), []);
         assert_eq!(press(&mut s, "krfa1"), [], "no further step means anything");
-        assert_eq!(update(&mut s, Msg::Key(Key::plain(Code::Enter))), [Effect::Open(3)]);
+        assert_eq!(key(&mut s, Code::Enter), [Effect::Open(3)]);
         assert!(s.finished.is_empty());
         // Another count than the lesson is about: neither finished nor explained.
         let mut s = School::default();
@@ -368,7 +454,7 @@ mod tests {
         let trouble = Shown { trouble: "no".into(), ..Shown::default() };
         update(&mut s, Msg::Shown(trouble));
         assert_eq!(press(&mut s, "o"), [Effect::Do(Act::Start, Until::Settled)]);
-        assert_eq!(update(&mut s, Msg::Key(Key::plain(Code::Esc))), [Effect::Close]);
+        assert_eq!(key(&mut s, Code::Esc), [Effect::Close]);
         assert!(s.playing.is_none() && !s.quitting);
         press(&mut s, "q");
         assert!(s.quitting);

@@ -1,6 +1,7 @@
 //! The one way the state changes: `update(&mut App, Msg) -> Vec<Effect>`. Pure: no IO, no clock.
 
 use super::action::{Action, Context};
+use super::answer::Worth;
 use super::app::{App, Overlay, Pane, Sent, Tone};
 use super::dialog::Stage;
 use super::keys::{Code, Key};
@@ -8,10 +9,11 @@ use super::msg::{Effect, Msg};
 use super::update_scroll::{read, scroll};
 use super::wire::WireView;
 use super::{
-    findings, timeline, update_dialog as dialog, update_main as main, update_mouse as mouse,
-    update_over as over,
+    asking, findings, timeline, update_dialog as dialog, update_main as main,
+    update_mouse as mouse, update_over as over,
 };
 use crate::config::Bell;
+use std::time::Duration;
 
 /// A call that ends after so many seconds is worth a bell.
 const LONG_S: f64 = 10.0;
@@ -41,7 +43,17 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
         Msg::Paste(_) | Msg::Mouse { .. } if app.is_too_small() => {}
         Msg::Paste(text) => paste(app, &text, out),
         Msg::Mouse { x, y, did } => mouse::take(app, x, y, did, out),
-        Msg::Resize(w, h) => app.size = (w, h),
+        Msg::Resize(w, h) => {
+            app.size = (w, h);
+            app.answering.unread();
+        }
+        Msg::Input { at, crowded } => app.answering.input(at, crowded),
+        Msg::Drawn { at } => {
+            let question = app.standing();
+            app.answering.drawn(question, at);
+        }
+        Msg::Quiet { at } => held(app, at, out),
+        Msg::Unread => app.answering.unread(),
         Msg::Now(now) => {
             app.now = now;
             app.requests.fade(now);
@@ -197,16 +209,46 @@ fn ring(app: &mut App, wire: &WireView) {
 /// What the keys do, for the mouse too.
 pub(super) fn perform(app: &mut App, action: Action, out: &mut Vec<Effect>) {
     if app.can(action) {
-        act(app, app.context(), action, out);
+        meant(app, app.context(), action, None, out);
+    }
+}
+
+/// Does what a key or a click means here: at once, held back, or not at all.
+fn meant(app: &mut App, context: Context, action: Action, key: Option<Key>, out: &mut Vec<Effect>) {
+    match (asking::worth(app, context, action, key), key, app.standing()) {
+        (None, ..) => act(app, context, action, out),
+        (Some(Worth::Answer), ..) => {
+            app.said = None;
+            act(app, context, action, out);
+        }
+        (Some(Worth::Perhaps), Some(key), Some(question)) => app.answering.hold(key, question),
+        _ => asking::too_early(app),
+    }
+}
+
+/// The answer that was held back is one, if nothing has followed it.
+fn held(app: &mut App, at: Duration, out: &mut Vec<Effect>) {
+    let question = app.standing();
+    if let Some(key) = app.answering.take_held(question, at) {
+        let context = app.context();
+        if let Some(action) = app.keymap.lookup(context, key).filter(|a| app.can(*a)) {
+            act(app, context, action, out);
+        }
     }
 }
 
 fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
+    take_key(app, key, repeat, out);
+    app.answering.pressed(key);
+}
+
+fn take_key(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
     let context = app.context();
     if app.is_too_small() {
         // What can't be seen can't be agreed to: only leaving works until there is room to show things.
         if let Some(a @ (Action::Quit | Action::QuitNow | Action::Close)) =
             app.keymap.lookup(context, key)
+            && (a != Action::QuitNow || app.answering.after_silence())
         {
             act(app, context, a, out);
         }
@@ -215,7 +257,7 @@ fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
     match app.keymap.lookup(context, key).filter(|a| app.can(*a)) {
         // A held key moves; it never decides anything.
         Some(a) if repeat && !moves(a) => {}
-        Some(a) => act(app, context, a, out),
+        Some(a) => meant(app, context, a, Some(key), out),
         None => match context {
             Context::Filter => filter_key(app, key, out),
             Context::Reissue | Context::Arguments => dialog::type_key(app, key, out),

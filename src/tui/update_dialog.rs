@@ -132,6 +132,8 @@ fn send(app: &mut App, answer: Question, out: &mut Vec<Effect>) {
 
 /// A key that is no action: text for the arguments, or for the typed answer.
 pub fn type_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
+    // What was typed before the question could be read is no answer to it.
+    let readable = app.answering.readable(app.standing());
     let Some(review) = dialog_mut(app).and_then(Dialog::review_mut) else { return };
     if review.editing {
         return edit(app, out, |review| match key.typed() {
@@ -141,7 +143,7 @@ pub fn type_key(app: &mut App, key: Key, out: &mut Vec<Effect>) {
             }
         });
     }
-    if review.question() == Some(Question::Type) {
+    if readable && review.question() == Some(Question::Type) {
         match (key.code, key.typed()) {
             (_, Some(c)) => review.typed.push(c),
             (Code::Backspace, _) => {

@@ -29,6 +29,9 @@ pub fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect
 
 /// A key that is no action: text.
 pub fn type_key(app: &mut App, key: Key) {
+    if is_unread(app) {
+        return;
+    }
     let clear = key.ctrl && key.code == Code::Char('u');
     match (key.typed(), key.code) {
         (Some(c), _) => edit(app, |t| t.push(c), Some(c)),
@@ -43,9 +46,17 @@ pub fn type_key(app: &mut App, key: Key) {
 /// Pasted text, its first line.
 pub fn paste(app: &mut App, text: &str) {
     let line = text.lines().next().unwrap_or_default();
+    if is_unread(app) {
+        return;
+    }
     for c in line.chars().take(4_096) {
         edit(app, |t| t.push(c), Some(c));
     }
+}
+
+/// A server's question comes by itself: what is typed before it could be read was meant for something else.
+fn is_unread(app: &App) -> bool {
+    matches!(app.overlay, Some(Overlay::Form)) && !app.answering.readable(app.standing())
 }
 
 /// Changes whatever is typed into; `typed` is the character where it is one.

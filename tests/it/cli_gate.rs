@@ -38,14 +38,14 @@ impl Ticket {
 }
 
 fn at_terminal(args: &[&str]) -> Pty {
-    Pty::start(Path::new(EXE), args, &[], (80, 40))
+    Pty::start(Path::new(EXE), args, &[], (80, 100))
 }
 
 /// Runs at a terminal, answers the question with `keys`; the exit status and the screen.
 fn answered(args: &[&str], question: &str, keys: &str) -> (u32, String) {
     let mut pty = at_terminal(args);
     pty.wait_for(question);
-    pty.send(keys);
+    pty.answer(keys);
     let exit = pty.ended();
     pty.drained();
     (exit, pty.text())
@@ -69,6 +69,54 @@ fn a_preview_is_sent_with_enter_alone() {
     assert_eq!(exit, 0, "{text}");
     assert!(text.contains("replayed      yes"), "{text}");
     assert_eq!(count_tickets(Path::new(&t.ledger)), 1);
+}
+
+#[test]
+fn what_is_typed_before_a_question_could_be_read_is_no_answer_at_any_level() {
+    let fake = FakeStdio::new();
+    fake.answers("call", "made");
+    let server = fake.command();
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let reissue = both(&["reissue", "r-1", "--args", ARGS], &server);
+    for (hints, question, yes) in [
+        ("", "Type r-1 to send it (anything else: no): ", "r-1\r"),
+        (r#""idempotentHint":true"#, "Send it? y (anything else: no): ", "y\r"),
+    ] {
+        fake.tools(&format!("[{}]", tool("create_ticket", hints)));
+        let mut pty = at_terminal(&reissue);
+        // Ahead of everything, and again as soon as the question is there.
+        pty.send(yes);
+        pty.wait_for(question);
+        pty.send(&yes.repeat(3));
+        pty.wait("it is asked once more", |s| s.contents().matches(question.trim()).count() >= 2);
+        assert!(pty.text().contains("typed before the question could be read"), "{}", pty.text());
+        pty.answer("n\r");
+        assert_eq!((pty.ended(), fake.calls()), (3, 0), "{}", pty.text());
+        // A stream that never pauses is none either; and the same line, typed after a look, is.
+        let mut pty = at_terminal(&reissue);
+        pty.wait_for(question);
+        for _ in 0..30 {
+            pty.send(yes);
+            std::thread::sleep(std::time::Duration::from_millis(33));
+        }
+        pty.wait("it is asked once more", |s| s.contents().matches(question.trim()).count() >= 2);
+        assert_eq!(fake.calls(), 0, "{}", pty.text());
+        // An early No is a No; the terminal is as it was.
+        pty.send("\u{4}");
+        assert_eq!((pty.ended(), fake.calls()), (3, 0), "{}", pty.text());
+    }
+    let t = done();
+    let mut pty = at_terminal(&t.reissue(&[]));
+    pty.send("\r");
+    pty.wait_for("Enter sends it (anything else: no): ");
+    for _ in 0..30 {
+        pty.send("\r");
+        std::thread::sleep(std::time::Duration::from_millis(16));
+    }
+    pty.wait("it is asked once more", |s| s.contents().matches("Enter sends it").count() >= 2);
+    assert!(!pty.text().contains("outcome"), "{}", pty.text());
+    pty.answer("n\r");
+    assert_eq!(pty.ended(), 3);
 }
 
 #[test]

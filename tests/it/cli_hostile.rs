@@ -224,7 +224,7 @@ fn at_a_terminal_only_colours_are_ours() {
         let mut pty = Pty::start(Path::new(EXE), base, &[], (80, 200));
         if base[0] == "reissue" {
             pty.wait_for("to send it (anything else: no)");
-            pty.send("\r");
+            pty.answer("\r");
         }
         pty.ended();
         pty.drained();

@@ -444,3 +444,110 @@ fn pasted_arguments_without_the_request_id_take_the_place_of_what_is_there() {
     assert_eq!(redial::json::raw::get_str(&args, "title").as_deref(), Some("t"));
     assert_eq!(redial::json::raw::get_str(&args, "request_id").as_deref(), Some(selected(&a)));
 }
+
+/// Types a key so many milliseconds after the one before, each frame drawn at once.
+fn after_ms(a: &mut App, ms: u64, key: &str) -> Vec<Effect> {
+    let now = a.answering.now();
+    update(a, Msg::Drawn { at: now });
+    let at = now + std::time::Duration::from_millis(ms);
+    update(a, Msg::Quiet { at });
+    update(a, Msg::Input { at, crowded: false });
+    update(a, Msg::Key { key: Key::parse(key).unwrap(), repeat: false })
+}
+
+fn sends(effects: &[Effect]) -> bool {
+    effects.iter().any(|e| matches!(e, Effect::Reissue(_) | Effect::GiveUp { .. } | Effect::Quit))
+}
+
+#[test]
+fn a_stream_of_keys_decides_nothing_at_any_rate_though_no_terminal_says_that_it_is_held() {
+    for (question, key) in [(Question::Preview, "enter"), (Question::Ask, "y")] {
+        for gap in [1, 16, 33, 100, 250] {
+            let mut a = app((140, 40));
+            open_dialog(&mut a, question);
+            for _ in 0..100 {
+                assert!(!sends(&after_ms(&mut a, gap, key)), "{question:?} every {gap} ms");
+            }
+            assert!(said(&a).contains("press it once more"), "{}", said(&a));
+            assert!(sends(&after_ms(&mut a, 300, key)), "{question:?} after silence");
+            assert_eq!(said(&a), "");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_is_another_one_is_read_anew() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Ask);
+    after_ms(&mut a, 1_000, "up");
+    // Its facts have changed: what is on the screen is the old question until it is drawn.
+    let other = night::plan("night-007", Question::Preview);
+    let mut now = other.check.clone();
+    now.gate.question = Question::Ask;
+    now.gate.reasons = vec!["done since 03:14:07".into()];
+    let seq = a.dialog().unwrap().seq;
+    update(&mut a, Msg::Checked { request_id: "night-007".into(), seq, check: Box::new(now) });
+    let at = a.answering.now() + std::time::Duration::from_secs(9);
+    update(&mut a, Msg::Input { at, crowded: false });
+    let y = Msg::Key { key: Key::parse("y").unwrap(), repeat: false };
+    assert!(!sends(&update(&mut a, y)), "not drawn yet");
+    after_ms(&mut a, 10, "up");
+    assert!(!sends(&after_ms(&mut a, 289, "y")), "just drawn");
+    after_ms(&mut a, 10, "up");
+    assert!(sends(&after_ms(&mut a, 300, "y")));
+    // A terminal that was too small to show it, and one that was resized.
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Ask);
+    update(&mut a, Msg::Resize(20, 5));
+    after_ms(&mut a, 5_000, "up");
+    update(&mut a, Msg::Resize(140, 40));
+    assert!(!sends(&after_ms(&mut a, 200, "y")));
+    assert!(sends(&after_ms(&mut a, 300, "y")));
+}
+
+#[test]
+fn a_typed_request_id_counts_from_when_it_could_be_read_and_its_enter_needs_no_silence() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Type);
+    for key in "night-007".chars() {
+        after_ms(&mut a, 20, &key.to_string());
+    }
+    assert!(!sends(&after_ms(&mut a, 20, "enter")), "typed before it could be read");
+    after_ms(&mut a, 100, "ctrl-u");
+    for key in "night-007".chars() {
+        after_ms(&mut a, 20, &key.to_string());
+    }
+    assert!(sends(&after_ms(&mut a, 20, "enter")));
+}
+
+#[test]
+fn keys_and_clicks_that_come_in_a_heap_decide_nothing() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Ask);
+    let at = a.answering.now();
+    update(&mut a, Msg::Drawn { at });
+    let at = at + std::time::Duration::from_secs(5);
+    update(&mut a, Msg::Input { at, crowded: true });
+    let y = Msg::Key { key: Key::parse("y").unwrap(), repeat: false };
+    assert!(!sends(&update(&mut a, y)));
+    // A text that is pasted is no key.
+    update(&mut a, Msg::Input { at: at * 2, crowded: false });
+    assert!(!sends(&update(&mut a, Msg::Paste("y\r".into()))));
+}
+
+#[test]
+fn quitting_with_a_call_in_flight_is_decided_like_the_rest() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Ask);
+    assert!(sends(&press(&mut a, "y")));
+    // Held: the key that asks is the key that decides.
+    assert!(!sends(&after_ms(&mut a, 1_000, "ctrl-c")));
+    assert!(matches!(a.overlay, Some(Overlay::Quit)));
+    assert!(!sends(&after_ms(&mut a, 500, "ctrl-c")), "a keyboard may wait so long to repeat");
+    for _ in 0..50 {
+        assert!(!sends(&after_ms(&mut a, 33, "ctrl-c")));
+    }
+    assert!(!sends(&after_ms(&mut a, 1_000, "ctrl-c")));
+    let at = a.answering.now() + std::time::Duration::from_millis(200);
+    assert!(sends(&update(&mut a, Msg::Quiet { at })), "once more, and then nothing");
+}

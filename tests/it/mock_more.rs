@@ -229,11 +229,11 @@ fn step_by_step_enter_sends_and_anything_else_skips() {
     let args = ["replay", path, "--pace", "step", "--era", "legacy", "--", EXE, "mock", path];
     let mut pty = Pty::start(Path::new(EXE), &args, &[], (160, 40));
     pty.wait_for("Enter sends it");
-    pty.send("\r");
+    pty.answer("\r");
     pty.wait("the second question", |s| s.contents().matches("Enter sends it").count() >= 2);
-    pty.send("s\r");
+    pty.answer("s\r");
     pty.wait("the third question", |s| s.contents().matches("Enter sends it").count() >= 3);
-    pty.send("\r");
+    pty.answer("\r");
     pty.ended();
     pty.drained();
     let said = pty.text();

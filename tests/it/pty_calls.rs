@@ -32,7 +32,7 @@ fn send(pty: &mut Pty, id: &str) {
     pty.wait_for("edited here");
     pty.send("\t");
     pty.wait_for(&format!("type {id} and Enter"));
-    pty.send(&format!("{id}\r"));
+    pty.answer(&format!("{id}\r"));
 }
 
 /// A server whose work takes so many seconds, and a call of it in flight.
@@ -60,7 +60,7 @@ fn a_call_is_given_up_and_named_when_quitting() {
     pty.wait_for("x cancel call");
     pty.send("x");
     pty.wait_for("Cancel it? y cancels, w stops waiting");
-    pty.send("w");
+    pty.answer("w");
     pty.wait_for("an answer that comes is still taken");
     // Nobody waits for it any more, and it may still be going on.
     pty.wait_for("? unknown");
@@ -78,7 +78,7 @@ fn a_call_is_given_up_and_named_when_quitting() {
     pty.wait_for("▌detail");
     pty.send("q");
     pty.wait_for("Quit? y quits");
-    pty.send("y");
+    pty.answer("y");
     assert_eq!(pty.ended(), 0);
 }
 
@@ -88,7 +88,7 @@ fn an_answer_that_comes_late_stands_in_the_log_of_what_was_sent() {
     let mut pty = calling(folder.path(), "2");
     pty.send("x");
     pty.wait_for("Cancel it? y cancels, w stops waiting");
-    pty.send("w");
+    pty.answer("w");
     pty.wait_for("1 request · 1 done");
     pty.send("L");
     pty.wait_for("stopped waiting for: create_ticket new-1");

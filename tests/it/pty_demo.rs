@@ -30,14 +30,14 @@ fn keys_finish_the_abandoned_request_and_a_second_try_changes_nothing() {
     pty.wait_for("the server says abandoned, as the ledger does");
     pty.send("r");
     pty.wait_for("Send exactly this call? Enter sends it");
-    pty.send("\r");
+    pty.answer("\r");
     pty.wait_for("0 → 1 of this request");
     pty.wait_for("4 → 5 in all");
     escape(&mut pty);
     pty.wait_for("5 requests · 5 done · 5 tickets");
     pty.send("r");
     pty.wait_for("Send exactly this call? Enter sends it");
-    pty.send("\r");
+    pty.answer("\r");
     pty.wait_for("replayed");
     pty.wait_for("1 → 1 (unchanged) of this request");
     escape(&mut pty);

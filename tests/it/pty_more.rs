@@ -199,7 +199,8 @@ fn a_servers_question_is_answered_by_a_person() {
     pty.wait_for("● ready");
     pty.send("f");
     pty.wait_for("Charge the card?");
-    pty.send("y\r");
+    pty.answer("y");
+    pty.answer("\r");
     pty.wait_for("an answer was sent");
     pty.send("\t\t");
     pty.wait_for(" s · yes");

@@ -159,7 +159,7 @@ fn what_the_agent_lost_is_repeated_on_the_screen_with_its_own_bytes() {
     pty.wait_for("equal to the row's hash");
     pty.wait_for("\"title\":\"在庫差異\"");
     let asked = pty.text();
-    pty.send(if asked.contains("y send it") { "y" } else { "\r" });
+    pty.answer(if asked.contains("y send it") { "y" } else { "\r" });
     pty.wait("it is done", |_| {
         let db = rusqlite::Connection::open(&ledger).unwrap();
         let done =

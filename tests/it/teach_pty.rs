@@ -24,7 +24,7 @@ impl School {
     /// Waits for the step's words, then presses its key.
     fn press_at(&mut self, words: &str, key: &str) {
         self.pty.wait_for(words);
-        self.pty.send(key);
+        self.pty.answer(key);
     }
 }
 
@@ -77,7 +77,7 @@ fn over_http_the_session_is_not_all_that_can_be_lost() {
     s.press_at("No session was lost this time.", "2");
     s.press_at("[n]", "n");
     s.pty.wait_for("There are 2 charges. You were right.");
-    s.pty.send("\r");
+    s.pty.answer("\r");
     s.pty.wait_for("7 of 9");
     s.pty.send("q");
     assert_eq!(s.pty.ended(), 0);
@@ -91,7 +91,7 @@ fn who_is_too_slow_is_told_and_taught_nothing() {
     s.pty.wait_for("answer: T-");
     s.press_at("[c]", "c");
     s.pty.wait_for("Too late: the answer came before that key.");
-    s.pty.send("\r");
+    s.pty.answer("\r");
     s.pty.wait_for("First start the server");
     s.pty.send("\x1b");
     s.pty.wait_for("7  Cancelling");
@@ -106,9 +106,9 @@ fn free_over_http_an_answer_is_dropped_at_will_and_the_server_is_killed_and_star
     s.press_at("process: alive", "d");
     s.pty.wait_for("the connection broke");
     s.pty.wait_for("tickets made: 1");
-    s.pty.send("k");
+    s.pty.answer("k");
     s.pty.wait_for("process: dead");
-    s.pty.send("r");
+    s.pty.answer("r");
     s.press_at("connected again", "a");
     s.pty.wait_for("replayed");
     s.pty.wait_for("exactly once: 1 request, 1 effect");
@@ -170,15 +170,15 @@ fn the_other_lessons_end_with_what_they_say() {
 fn the_free_lesson_takes_its_keys_and_a_small_terminal_is_told() {
     let mut s = school(&["free"], folder(), (100, 30));
     s.pty.wait_for("process: alive");
-    s.pty.send("s");
+    s.pty.answer("s");
     s.pty.wait_for("lesson-1: running");
-    s.pty.send("k");
+    s.pty.answer("k");
     s.pty.wait_for("process: dead");
-    s.pty.send("r");
+    s.pty.answer("r");
     s.pty.wait_for("process: alive");
-    s.pty.send("n");
+    s.pty.answer("n");
     s.pty.wait_for("lesson-2");
-    s.pty.send("a");
+    s.pty.answer("a");
     s.pty.wait_for("replayed");
     s.pty.send("q");
     assert_eq!(s.pty.ended(), 0);

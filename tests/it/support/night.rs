@@ -163,14 +163,23 @@ pub fn app_with(start: Start, size: (u16, u16)) -> App {
     app
 }
 
-/// Presses the keys of a macro (`jj<enter>`); reading is answered, what else is asked for is returned.
+/// Presses the keys of a macro (`jj<enter>`), each after a look at the screen; reading is answered, what else is asked
+/// for is returned.
 pub fn press(app: &mut App, keys: &str) -> Vec<Effect> {
     let mut rest = Vec::new();
     for key in redial::tui::keys::macro_keys(keys).expect("a macro of keys") {
+        look(app);
         let effects = update(app, Msg::Key { key, repeat: false });
         rest.extend(answer(app, effects));
     }
     rest
+}
+
+/// A second passes in which a person reads the screen; then something is typed.
+pub fn look(app: &mut App) {
+    let now = app.answering.now();
+    update(app, Msg::Drawn { at: now });
+    update(app, Msg::Input { at: now + std::time::Duration::from_secs(1), crowded: false });
 }
 
 /// Facts under which a repeat is prepared: hints and schema of the tool, whether the server can be asked, and

@@ -111,6 +111,12 @@ impl Pty {
         writer.flush().unwrap();
     }
 
+    /// Types an answer to a question, which has to be on the screen for a moment first: what is waited for here is time.
+    pub fn answer(&mut self, bytes: &str) {
+        std::thread::sleep(Duration::from_millis(600));
+        self.send(bytes);
+    }
+
     /// Changes the size.
     pub fn resize(&self, size: (u16, u16)) {
         self.out.0.lock().unwrap().parser.screen_mut().set_size(cells(size.1), cells(size.0));
