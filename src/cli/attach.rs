@@ -47,10 +47,11 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     inspector.read_only = a.read_only.read_only;
     inspector.recording = recording.map(Recorded::new);
     inspector.hints = config.hint_overrides();
-    let flags = match &a.ledger.ledger {
+    let mut flags = match &a.ledger.ledger {
         Some(file) => vec!["--ledger".to_owned(), file.display().to_string()],
         None => Vec::new(),
     };
+    flags.extend(a.ledger.effects.iter().flat_map(|t| ["--effects".to_owned(), t.clone()]));
     let questions = Some(questions);
     let stderr_file = a.stderr_file;
     Ok(screen(Setup { inspector, demo: None, looks, questions, stderr_file, flags }).await?)

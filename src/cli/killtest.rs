@@ -5,12 +5,13 @@ use super::json::document;
 use super::plain::{Cell, Plain, Role, print_raw};
 use super::report::Done;
 use crate::error::{Error, Exit};
-use crate::lab::killtest::{At, Plan, Report, Target, Trial, Verdict, run as killtest};
+use crate::lab::killtest::{At, Plan, Report, Settled, Target, Trial, Verdict, run as killtest};
 use crate::lab::process::words;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Serialize)]
 struct Doc {
@@ -24,6 +25,16 @@ struct Doc {
     duplicates: u64,
     lost: u64,
     proves: bool,
+    /// The last count was made so many seconds after the last trial, and nothing had changed for the settle time.
+    counted_after_s: Option<f64>,
+    still: bool,
+    /// Trials whose effects changed after they were first counted.
+    late: u64,
+    /// Effects of the run that name no request, and those under other names (negative: effects that went).
+    nameless: u64,
+    strange: i64,
+    /// Effects of the one call that nobody disturbed.
+    undisturbed: Option<u64>,
     failures: Vec<FailureJson>,
     voids: Vec<VoidJson>,
     points: Vec<PointJson>,
@@ -35,6 +46,8 @@ struct Doc {
 struct FailureJson {
     request_id: String,
     effects: u64,
+    /// What it was first counted with, where more (or less) came later.
+    first_counted: Option<u64>,
     at: String,
     repeat: String,
     recording: Option<PathBuf>,
@@ -146,6 +159,8 @@ fn plan(a: &KilltestArgs) -> Result<Plan, Error> {
         tool: a.tool.clone(),
         keep,
         ledger: a.ledger.clone(),
+        effects: a.effects.clone(),
+        settle: Duration::from_secs_f64(a.settle),
         target,
         era: match a.era {
             EraArg::Auto => crate::client::Era::Auto,
@@ -181,6 +196,7 @@ fn doc(at: &str, seed: u64, report: &Report) -> Doc {
         Verdict::Effects(effects) if effects != 1 => Some(FailureJson {
             request_id: t.request_id.clone(),
             effects,
+            first_counted: t.late_from,
             at: t.at.clone(),
             repeat: t.repeat.clone(),
             recording: t.recording.clone(),
@@ -191,6 +207,7 @@ fn doc(at: &str, seed: u64, report: &Report) -> Doc {
         Verdict::Void(why) => Some(VoidJson { request_id: t.request_id.clone(), why: why.clone() }),
         Verdict::Effects(_) => None,
     };
+    let settled = report.settled.clone().unwrap_or_default();
     Doc {
         schema: "redial/killtest@1",
         at: at.to_owned(),
@@ -202,6 +219,12 @@ fn doc(at: &str, seed: u64, report: &Report) -> Doc {
         duplicates: report.duplicates(),
         lost: report.lost(),
         proves: report.proves(),
+        counted_after_s: report.settled.as_ref().map(|s| (s.after_s * 1000.0).round() / 1000.0),
+        still: settled.still,
+        late: settled.late,
+        nameless: settled.nameless,
+        strange: settled.strange,
+        undisturbed: settled.undisturbed,
         failures: report.trials.iter().filter_map(failure).collect(),
         voids: report.trials.iter().filter_map(void).collect(),
         points: points(report),
@@ -224,6 +247,50 @@ fn progress(so_far: &Report, total: u32) {
     );
     let mut err = std::io::stderr();
     err.write_all(line.as_bytes()).and_then(|()| err.flush()).ok();
+}
+
+/// What leaves the proof open though every trial ended with one effect.
+fn open(report: &Report) -> String {
+    let Some(s) = &report.settled else { return "they were not counted again".into() };
+    let effects = |n: u64| if n == 1 { "1 effect".to_owned() } else { format!("{n} effects") };
+    let mut why = Vec::new();
+    if s.nameless > 0 {
+        why.push(format!("{} of this run name no request", effects(s.nameless)));
+    }
+    match s.strange {
+        0 => {}
+        n @ 1.. => why.push(format!(
+            "{} came meanwhile under no name of this run",
+            effects(n.unsigned_abs())
+        )),
+        n => why.push(format!("{} went meanwhile", effects(n.unsigned_abs()))),
+    }
+    if let Some(n) = s.undisturbed.filter(|n| *n != 1) {
+        why.push(format!("the call that nobody disturbed left {}", effects(n)));
+    }
+    if !s.still {
+        why.push(format!("effects still changed {:.0} s after the last trial", s.after_s));
+    }
+    why.join("; ")
+}
+
+/// How the last count was made.
+fn again(s: &Settled) -> String {
+    let own = s.undisturbed.map(|n| {
+        format!("; the call that nobody disturbed left {n} effect{}", if n == 1 { "" } else { "s" })
+    });
+    let late = Some(s.late).filter(|n| *n > 0).map(|n| {
+        format!(
+            "; {n} trial{} had changed since it was first counted",
+            if n == 1 { "" } else { "s" }
+        )
+    });
+    format!(
+        "all were counted again {:.1} s after the last trial{}{}; what comes later (job queues, redelivery) was not waited for",
+        s.after_s,
+        own.unwrap_or_default(),
+        late.unwrap_or_default()
+    )
 }
 
 fn plain(report: &Report) {
@@ -261,7 +328,9 @@ fn plain(report: &Report) {
     for (t, n) in failed.iter().take(10) {
         let kept = t.recording.as_ref().map(|r| format!(", recording {}", r.display()));
         let kept = kept.unwrap_or_default();
-        p.line(Role::Bad, &format!("{}: {n} effects ({}){kept}", t.request_id, t.repeat));
+        let first = t.late_from.map(|n| format!(", {n} when it was first counted"));
+        let first = first.unwrap_or_default();
+        p.line(Role::Bad, &format!("{}: {n} effects{first} ({}){kept}", t.request_id, t.repeat));
     }
     if failed.len() > 10 {
         p.line(Role::Bad, &format!("… and {} more; --json names them", failed.len() - 10));
@@ -285,6 +354,10 @@ fn plain(report: &Report) {
         n if report.proves() => {
             (Role::Good, format!("exactly once: {n} of {n} requests ended with one effect"))
         }
+        n if report.duplicates() + report.lost() == 0 => (
+            Role::Bad,
+            format!("not proven: {n} of {n} requests ended with one effect, but {}", open(report)),
+        ),
         n => (
             Role::Bad,
             format!(
@@ -295,6 +368,9 @@ fn plain(report: &Report) {
         ),
     };
     p.line(role, &sentence);
+    if let Some(s) = &report.settled {
+        p.line(Role::Dim, &again(s));
+    }
     p.line(
         Role::Dim,
         &format!(

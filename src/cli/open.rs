@@ -18,7 +18,7 @@ pub fn open_ledger(a: &LedgerArgs) -> Result<(Option<Ledger>, Rules)> {
         OwnersArg::Many => Owners::Many,
     };
     let rules = Rules { stale_limit_s: a.stale_seconds, owners };
-    Ok((a.ledger.as_ref().map(Ledger::open), rules))
+    Ok((a.ledger.as_ref().map(|l| Ledger::counting(l, &a.effects)), rules))
 }
 
 /// Reads once, so that a ledger that can't be read ends a command before a server is started for it.

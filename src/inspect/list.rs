@@ -158,6 +158,7 @@ impl Inspector {
                 let ledger = LedgerFacts {
                     view: view.clone(),
                     loose_effects: (lost + purged) as u64,
+                    loose_apart: loose.are_apart(id),
                     purged: purged > 0 && lost == 0,
                     ..LedgerFacts::default()
                 };
@@ -181,6 +182,7 @@ impl Inspector {
                 let ledger = LedgerFacts {
                     view: LedgerView::Read(o.at),
                     loose_effects,
+                    loose_apart: o.loose.are_apart(id),
                     purged,
                     has_effects_table: true,
                     ..LedgerFacts::default()
@@ -258,9 +260,8 @@ fn line(row: &Row, context: &Context<'_>, judging: &Judging, now: Time) -> Line 
         view: LedgerView::Read(o.at),
         row: Some(row.clone()),
         twins,
-        loose_effects: 0,
-        purged: false,
         has_effects_table: o.effects.is_some(),
+        ..LedgerFacts::default()
     };
     Line::new(&context.gather(&row.request_id, facts, HashCheck::NotChecked), now)
 }

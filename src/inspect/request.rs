@@ -4,7 +4,7 @@ use super::recorded::RECORDED_CALLS;
 use super::{Groups, Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
-use crate::ledger::{How, LedgerError, Reader, Row, Survey};
+use crate::ledger::{How, LedgerError, Reader, Row, Survey, is_repeated};
 use crate::model::arguments::{Candidate, from_calls, from_effects};
 use crate::model::hash::{self, Checked, Proof, Shape};
 use crate::model::pairing::Read;
@@ -82,6 +82,7 @@ struct Found {
     row: Option<Row>,
     twins: Vec<Row>,
     loose: u64,
+    loose_apart: bool,
     purged: bool,
     has_effects_table: bool,
     owners: Arc<OwnerView>,
@@ -147,6 +148,7 @@ impl Inspector {
                 row: f.row.clone(),
                 twins: f.twins.clone(),
                 loose_effects: f.loose,
+                loose_apart: f.loose_apart,
                 purged: f.purged,
                 has_effects_table: f.has_effects_table,
             },
@@ -238,21 +240,14 @@ fn find(
         (Some(h), Some(groups)) => groups.get(&h).cloned().unwrap_or_default(),
         (Some(h), None) => r.twins(&h, id, TWINS)?,
     };
-    let (mut loose, mut purged) = (0, false);
-    if row.is_none() && !id.is_empty() {
-        let effects = r.effects_of(id)?;
-        loose = effects.len() as u64;
-        if loose > 0 {
-            let oldest = r.oldest_effect_with_request()?;
-            purged = effects.iter().all(|e| oldest.is_some_and(|oldest| e.rowid < oldest));
-        }
-    }
+    let effects = if row.is_none() && !id.is_empty() { r.effects_of(id)? } else { Vec::new() };
     Ok(Found {
         at,
         row,
         twins,
-        loose,
-        purged,
+        loose: effects.len() as u64,
+        loose_apart: effects.len() > 1 && !is_repeated(&effects),
+        purged: r.may_be_swept(&effects)?,
         has_effects_table: r.has_effects_table(),
         owners,
         rows: counted,
@@ -260,8 +255,19 @@ fn find(
         noun: r.effects_noun().to_owned(),
         called: read_called(r, called),
         samples: r.newest(None, PROOF_ROWS)?,
-        how: r.how(),
+        how: how(r, id)?,
     })
+}
+
+/// How it was read; where nobody has said which tables hold effects, with what each has of this request.
+fn how(r: &Reader<'_>, id: &str) -> Result<How, LedgerError> {
+    let mut how = r.how();
+    let carried = if id.is_empty() { Vec::new() } else { r.undecided_rows(id)? };
+    if !carried.is_empty() {
+        let each: Vec<String> = carried.iter().map(|(t, n)| format!("{n} in {t}")).collect();
+        how.infos.push(format!("rows with this request_id: {}", each.join(", ")));
+    }
+    Ok(how)
 }
 
 fn remember(seen: &mut super::Seen, id: &str, found: &Found) {

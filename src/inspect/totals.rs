@@ -5,14 +5,14 @@ use super::list::{Judging, Overview};
 use super::{Inspector, owner_view};
 use crate::error::Result;
 use crate::judge::State;
-use crate::judge::verify::{Expected, Found, Totals, Verified, verify};
+use crate::judge::verify::{Expected, Found, Table, Totals, Verified, verify};
 use crate::ledger::{
-    DONE, How, Labels, Ledger, LedgerError, Loose, Named, Reader, Row, Stamp, Survey,
+    DONE, How, Labels, Ledger, LedgerError, Loose, Named, Reader, Row, Stamp, Survey, Trouble,
 };
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// At most so many requests are named for each kind of problem; the rest is counted.
 const NAMED: usize = 1_000;
@@ -22,6 +22,9 @@ const PIECE: usize = 4_000;
 const FIRST: usize = 20_000;
 /// How long the whole check may take: a hundred million rows on a slow disk.
 const LIMIT: Duration = Duration::from_secs(1800);
+
+/// How long the first look waits for a writer's pause before the ledger counts as locked.
+const PAUSE: Duration = Duration::from_millis(1500);
 
 /// What the passes found, not judged yet.
 struct Pass {
@@ -33,6 +36,7 @@ struct Pass {
     noun: String,
     duplicates: Named<(String, u64)>,
     done_bare: Named<String>,
+    tables: Vec<Table>,
     loose: Loose,
     same_hash: Named<Vec<String>>,
     how: How,
@@ -52,10 +56,21 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         noun: r.effects_noun().to_owned(),
         duplicates: r.repeated_effects(NAMED)?,
         done_bare: r.done_bare(NAMED)?,
+        tables: tables(r)?,
         loose: r.loose(NAMED)?,
         same_hash: r.equal_hashes(NAMED)?,
         how: r.how(),
     })
+}
+
+/// Where several tables hold effects.
+fn tables(r: &Reader<'_>) -> Result<Vec<Table>, LedgerError> {
+    let bare = r.done_bare_in_each()?;
+    if bare.is_empty() {
+        return Ok(Vec::new());
+    }
+    let effects = r.effects_by_table()?.into_iter().zip(bare);
+    Ok(effects.map(|((name, effects), (_, bare))| Table { name, effects, bare }).collect())
 }
 
 fn labels(r: &Reader<'_>, wanted: &[String]) -> Result<Option<Labels>, LedgerError> {
@@ -84,6 +99,7 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
     let loose = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
     let duplicates = ledger.read_within(LIMIT, |r| r.repeated_effects(NAMED)).await?;
     let done_bare = ledger.read_within(LIMIT, |r| r.done_bare(NAMED)).await?;
+    let tables = ledger.read_within(LIMIT, |r| tables(r)).await?;
     let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
     let (labels, noun, mut how) = ledger
         .read_within(LIMIT, move |r| {
@@ -100,10 +116,34 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
         noun,
         duplicates,
         done_bare,
+        tables,
         loose,
         same_hash,
         how,
     })
+}
+
+/// It is known where effects are, or there are none.
+///
+/// # Errors
+/// Exit 2 with the tables that could hold them, where several could.
+pub async fn decided(ledger: &Ledger) -> Result<()> {
+    let begin = Instant::now();
+    let undecided = loop {
+        match ledger.read_async(|r| Ok(r.schema().undecided.clone())).await {
+            // A writer that commits all the time leaves short pauses; somebody who holds the file leaves none.
+            Err(e) if matches!(e.trouble, Trouble::Locked { .. }) && begin.elapsed() < PAUSE => {}
+            read => break read?,
+        }
+    };
+    if undecided.is_empty() {
+        return Ok(());
+    }
+    let names = undecided.join(", ");
+    Err(crate::error::Error::usage(format!(
+        "several tables have a request_id beside the requests: {names}; which of them hold effects is not said, so nothing can be counted"
+    ))
+    .hint("name each that does: --effects TABLE (repeatable)"))
 }
 
 impl Inspector {
@@ -131,6 +171,7 @@ impl Inspector {
             ));
         };
         let wanted: Vec<String> = expected.labels.iter().map(|(l, _)| l.clone()).collect();
+        decided(ledger).await?;
         let first = piece(ledger, &Survey::keeping(0)).await?;
         let found = if first.complete {
             ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?
@@ -192,6 +233,7 @@ impl Inspector {
         Ok(Totals {
             requests,
             effects,
+            tables: found.tables,
             duplicate_effects: Found { list: found.duplicates.list, total: found.duplicates.total },
             done_without_effect: named(found.done_bare),
             effect_without_request: named(found.loose.lost),

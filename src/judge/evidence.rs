@@ -74,10 +74,7 @@ impl Lines {
             None if n > 0 && facts.purged => self.add(
                 "ledger",
                 None,
-                format!(
-                    "{} without a row, older than what the ledger still has requests for: swept",
-                    counted(n)
-                ),
+                format!("{} without a row, older than any that has one: swept perhaps", counted(n)),
             ),
             None if n > 0 => self.add("ledger", None, format!("{} without a row", counted(n))),
             _ => {}

@@ -93,7 +93,9 @@ pub struct Facts {
     pub judged: Option<Judged>,
     /// Effects that carry this request_id though it has no row.
     pub loose_effects: u64,
-    /// Those loose effects are older than the oldest effect that still has a request: swept, not broken.
+    /// Those are in different tables, one in each: no repeat.
+    pub loose_apart: bool,
+    /// Those are older than the oldest effect that still has a request: its row may have been swept.
     pub purged: bool,
     /// The ledger has an effects table, so `done` without an effect means something.
     pub has_effects_table: bool,

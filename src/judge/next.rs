@@ -55,7 +55,7 @@ pub(super) fn step(
                                         ledger, or a row swept since); do not repeat"
             .into(),
         Verdict::RequestPurged => {
-            "its row was swept, its effect is there: it is done; do not repeat".into()
+            "its effect is there and its row is not (swept, or there never was one): look at the effect; do not repeat".into()
         }
         Verdict::AbandonedWithEffect => {
             "do not repeat blindly: its effect exists though its row is not done; look at the effect first".into()

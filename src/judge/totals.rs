@@ -25,6 +25,17 @@ impl<T> From<Vec<T>> for Found<T> {
     }
 }
 
+/// One of several tables that hold effects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its name. Foreign text.
+    pub name: String,
+    /// Effects in it.
+    pub effects: u64,
+    /// Done requests without one in it.
+    pub bare: u64,
+}
+
 /// What a pass over the whole ledger found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Totals {
@@ -32,13 +43,15 @@ pub struct Totals {
     pub requests: BTreeMap<State, u64>,
     /// Effects in all; `None` where the ledger has no effects table.
     pub effects: Option<u64>,
+    /// Where several tables hold effects: each with its effects, and with the done requests that have none there.
+    pub tables: Vec<Table>,
     /// Requests with more than one effect, and how many.
     pub duplicate_effects: Found<(String, u64)>,
     /// Requests that are done and have no effect.
     pub done_without_effect: Found<String>,
     /// Request ids of effects without a row, younger than the oldest effect that has one.
     pub effect_without_request: Found<String>,
-    /// The same, older: their rows were swept.
+    /// The same, older: their rows may have been swept.
     pub purged: Found<String>,
     /// Effects that name no request.
     pub nameless_effects: u64,
@@ -61,6 +74,7 @@ impl Default for Totals {
         Totals {
             requests: BTreeMap::new(),
             effects: None,
+            tables: Vec::new(),
             duplicate_effects: Found::default(),
             done_without_effect: Found::default(),
             effect_without_request: Found::default(),
@@ -95,10 +109,19 @@ impl Totals {
         self.effect_without_request.total + self.nameless_effects
     }
 
-    /// The sentence against its own numbers: with nothing else wrong each request that is done has its effect, and
-    /// each effect its request or a row that was swept.
+    /// The sentence against its own numbers: with nothing else wrong each request that is done has its effect (in
+    /// each of several tables, but for those that are known to have none there), and each effect its request.
     pub(super) fn adds_up(&self) -> bool {
         let done = self.count(|s| *s == State::Done);
-        self.effects.is_none_or(|n| n == done + self.purged.total)
+        let one = Table { name: String::new(), effects: 0, bare: 0 };
+        let tables = if self.tables.is_empty() { std::slice::from_ref(&one) } else { &self.tables };
+        let wanted: u64 = tables.iter().map(|t| done.saturating_sub(t.bare)).sum();
+        self.effects.is_none_or(|n| n == wanted + self.purged.total)
+    }
+
+    /// Done requests that have an effect in one table and none in another, by table.
+    pub(super) fn uneven(&self) -> impl Iterator<Item = (&Table, u64)> {
+        let bare = self.done_without_effect.total;
+        self.tables.iter().map(move |t| (t, t.bare.saturating_sub(bare))).filter(|(_, n)| *n > 0)
     }
 }

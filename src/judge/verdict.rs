@@ -9,6 +9,7 @@ use super::facts::{Facts, LedgerView, Pairing};
 use super::next;
 use super::wire::{Wire, WireFacts};
 use super::words::{Finding, Seal, State, Strength, Verdict};
+use crate::ledger::is_repeated;
 use crate::time::Time;
 
 /// Concludes for one request, with the time of day in the local zone.
@@ -35,6 +36,14 @@ pub(super) fn effects(facts: &Facts) -> u64 {
     facts.row.as_ref().map_or(facts.loose_effects, |r| r.effects.len() as u64)
 }
 
+/// Some table has two effects of this request or more.
+fn repeated(facts: &Facts) -> bool {
+    match &facts.row {
+        Some(row) => is_repeated(&row.effects),
+        None => facts.loose_effects > 1 && !facts.loose_apart,
+    }
+}
+
 /// The judged state, or the stored word where nobody judged.
 pub(super) fn state(facts: &Facts) -> State {
     match (&facts.judged, &facts.row) {
@@ -57,7 +66,7 @@ pub(super) fn answered_but_open(facts: &Facts, wire: &WireFacts<'_>) -> bool {
 /// The verdicts that hold whatever the state is.
 fn warnings(facts: &Facts) -> Vec<Verdict> {
     let mut out = Vec::new();
-    if effects(facts) >= 2 {
+    if repeated(facts) {
         out.push(Verdict::Duplicate);
     }
     if facts.pairing == Pairing::Contradicted {

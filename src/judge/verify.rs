@@ -1,7 +1,7 @@
 //! Counts and invariants of a whole ledger: is there exactly one effect for each request? Pure; the
 //! aggregates come from the ledger's reader, judged.
 
-pub use super::totals::{Found, Totals};
+pub use super::totals::{Found, Table, Totals};
 use super::totals::{is_bad_end, is_unfinished};
 use super::words::State;
 
@@ -74,19 +74,28 @@ pub fn verify(totals: &Totals, expected: &Expected, strict: bool) -> Verified {
         parts.push(many(problems.list.len() as u64, "doubt"));
     }
     let requests = totals.count(|_| true);
-    let exactly_once =
-        parts.is_empty() && sums.is_none() && requests > 0 && totals.effects.is_some();
+    let unexplained = unexplained(totals);
+    let exactly_once = parts.is_empty()
+        && sums.is_none()
+        && requests > 0
+        && totals.effects.is_some()
+        && totals.one_moment
+        && unexplained.is_empty();
     let sentence = match totals.effects {
         _ if !parts.is_empty() => format!("NOT exactly once: {}", parts.join(", ")),
         None => "can't say whether exactly once: this ledger has no effects table".into(),
         Some(effects) => {
-            let counts = format!("{}, {}", many(requests, "request"), many(effects, "effect"));
+            let about = if totals.one_moment { "" } else { "about " };
+            let counts =
+                format!("{about}{}, {about}{}", many(requests, "request"), many(effects, "effect"));
             if exactly_once {
                 format!("exactly once: {counts}")
             } else if requests == 0 {
                 let what = "no requests: nothing is proven".to_owned();
                 problems.add("unexpected_count", Severity::Warning, &[], what);
                 format!("nothing to say yet: {counts}")
+            } else if sums.is_none() && !unexplained.is_empty() {
+                format!("can't say whether exactly once: {} ({counts})", unexplained.join(", "))
             } else {
                 format!(
                     "can't say whether exactly once: a writer wrote while this was counted ({counts}); count again"
@@ -118,6 +127,16 @@ fn parts(t: &Totals, wrong: u64) -> Vec<String> {
     .filter(|(n, ..)| *n > 0)
     .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
     .collect()
+}
+
+/// What breaks nothing that is known, and leaves open what it stands for.
+fn unexplained(t: &Totals) -> Vec<String> {
+    let purged = Some(t.purged.total).filter(|n| *n > 0).map(|n| {
+        let have = if n == 1 { "has" } else { "have" };
+        format!("{} {have} no request: swept, or there never was one", many(n, "effect"))
+    });
+    let uneven = t.uneven().map(|(t, n)| format!("{n} done without one in {}", t.name));
+    purged.into_iter().chain(uneven).collect()
 }
 
 fn many(n: u64, one: &str) -> String {
@@ -240,8 +259,15 @@ impl Problems {
             }
         }
         self.one_each("request_purged", Warning, &t.purged, |id| {
-            format!("the row of {id} was swept; its effect is older than any that has a row")
+            format!(
+                "no row for the effect of {id}, which is older than any that has one: swept perhaps"
+            )
         });
+        for (table, n) in t.uneven() {
+            let what = if n == 1 { "request is" } else { "requests are" };
+            let detail = format!("{n} {what} done with an effect, and with none in {}", table.name);
+            self.add("effects_differ", Warning, &[], detail);
+        }
     }
 }
 

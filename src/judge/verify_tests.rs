@@ -59,7 +59,7 @@ fn every_broken_invariant_is_an_error_with_its_requests() {
 }
 
 #[test]
-fn a_swept_request_or_a_shared_label_breaks_nothing_and_an_unread_row_does() {
+fn a_shared_label_breaks_nothing_a_swept_request_leaves_it_open_and_an_unread_row_does_break() {
     let t = Totals {
         requests: [(State::Done, 2)].into(),
         effects: Some(3),
@@ -68,11 +68,16 @@ fn a_swept_request_or_a_shared_label_breaks_nothing_and_an_unread_row_does() {
         ..Totals::default()
     };
     let v = verify(&t, &Expected::default(), false);
-    assert_eq!(
-        (v.exactly_once, v.sentence.as_str()),
-        (true, "exactly once: 2 requests, 3 effects")
-    );
+    let open = "can't say whether exactly once: 1 effect has no request: swept, or there never was one (2 requests, 3 effects)";
+    assert_eq!((v.passes(), v.exactly_once, v.sentence.as_str()), (true, false, open));
     assert_eq!(v.problems.len(), 2);
+    let shared = Totals { purged: Found::default(), effects: Some(2), ..t.clone() };
+    let v = verify(&shared, &Expected::default(), false);
+    assert_eq!((v.exactly_once, v.problems.len()), (true, 1), "{v:?}");
+    // Each part may have been true at another moment.
+    let torn = verify(&Totals { one_moment: false, ..shared }, &Expected::default(), false);
+    assert!(!torn.exactly_once && torn.sentence.starts_with("can't say"), "{torn:?}");
+    assert!(torn.sentence.contains("about 2 requests, about 2 effects"), "{torn:?}");
     // A sentence that says all is well beside an exit status that says the contrary would help nobody.
     let strict = verify(&t, &Expected::default(), true);
     assert_eq!(
@@ -87,6 +92,31 @@ fn a_swept_request_or_a_shared_label_breaks_nothing_and_an_unread_row_does() {
     assert!(!v.exactly_once && v.sentence.starts_with("can't say"));
     let v = verify(&none, &Expected { total: Some(0), ..Expected::default() }, false);
     assert!(!v.passes(), "no effects table is not zero effects");
+}
+
+#[test]
+fn of_several_tables_each_counts_for_itself() {
+    let table = |name: &str, effects, bare| Table { name: name.into(), effects, bare };
+    let t = Totals {
+        requests: [(State::Done, 3)].into(),
+        effects: Some(6),
+        tables: vec![table("tickets", 3, 0), table("emails", 3, 0)],
+        ..Totals::default()
+    };
+    assert!(verify(&t, &Expected::default(), false).exactly_once);
+    let uneven = Totals {
+        effects: Some(5),
+        tables: vec![table("tickets", 3, 0), table("emails", 2, 1)],
+        ..t.clone()
+    };
+    let v = verify(&uneven, &Expected::default(), false);
+    let open =
+        "can't say whether exactly once: 1 done without one in emails (3 requests, 5 effects)";
+    assert_eq!((v.passes(), v.sentence.as_str()), (true, open));
+    assert_eq!(v.problems[0].kind, "effects_differ");
+    assert!(!verify(&uneven, &Expected::default(), true).passes());
+    let more = Totals { effects: Some(7), ..t };
+    assert!(!verify(&more, &Expected::default(), false).passes(), "it does not add up");
 }
 
 #[test]

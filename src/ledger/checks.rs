@@ -4,7 +4,7 @@
 
 use super::reader::{Reader, marks, sql_limit};
 use super::repeats::{Repeated, Repeats};
-use super::row::Row;
+use super::row::{Effect, Row};
 use super::schema::{Effects, Source, quoted};
 use super::survey::DONE;
 use super::trouble::{LedgerError, Trouble};
@@ -61,12 +61,14 @@ pub struct Labels {
 /// Effects whose request has no row: the newest of each kind by name, and how many effects there are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Loose {
-    /// Younger than the oldest effect that has a request.
+    /// Younger than the oldest effect that has a request, or in a table whose order says nothing.
     pub lost: Named<String>,
-    /// Older: their rows were swept.
+    /// Older than any that has a request: their rows may have been swept.
     pub purged: Named<String>,
     /// Effects that name no request at all.
     pub nameless: u64,
+    /// In how many tables the named ones were found, and how often, where there are several tables.
+    spread: BTreeMap<String, (u64, u64)>,
 }
 
 impl Loose {
@@ -75,15 +77,39 @@ impl Loose {
         let whole = |n: &Named<String>| n.total == n.list.len() as u64;
         whole(&self.lost) && whole(&self.purged) && self.nameless == 0
     }
+
+    /// The effects of this request are in different tables, one in each: no repeat.
+    pub fn are_apart(&self, request_id: &str) -> bool {
+        self.spread.get(request_id).is_some_and(|(tables, n)| tables == n)
+    }
+
+    /// Adds what another table has.
+    fn absorb(&mut self, other: Loose, limit: usize) {
+        let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+        for id in other.lost.list.iter().chain(&other.purged.list) {
+            *found.entry(id).or_default() += 1;
+        }
+        for (id, n) in found {
+            let spread = self.spread.entry(id.to_owned()).or_default();
+            *spread = (spread.0 + 1, spread.1 + n);
+        }
+        self.lost.absorb(other.lost, limit);
+        self.purged.absorb(other.purged, limit);
+        self.nameless += other.nameless;
+    }
 }
 
 /// The state of one pass for effects whose request has no row; keep it between reads.
 #[derive(Debug, Clone, Default)]
 pub struct LooseScan {
-    /// The whole table has been seen.
+    /// All tables have been seen.
     pub complete: bool,
+    /// Of the tables that have been seen.
     found: Loose,
-    /// Some effect has a request.
+    /// Which table is looked at, and what was found there.
+    table: usize,
+    here: Loose,
+    /// Some effect of this table has a request.
     kept: bool,
     before: Option<i64>,
 }
@@ -91,12 +117,20 @@ pub struct LooseScan {
 impl LooseScan {
     /// What a complete pass has found.
     pub fn found(self) -> Loose {
-        let mut found = self.found;
+        self.found
+    }
+
+    /// A table has been seen to its end.
+    fn next_table(&mut self, limit: usize) {
+        let mut here = std::mem::take(&mut self.here);
         if !self.kept {
             // Nothing tells that they are old.
-            std::mem::swap(&mut found.lost, &mut found.purged);
+            let swept = std::mem::take(&mut here.purged);
+            here.lost.absorb(swept, limit);
         }
-        found
+        self.found.absorb(here, limit);
+        (self.kept, self.before) = (false, None);
+        self.table += 1;
     }
 }
 
@@ -169,32 +203,38 @@ impl Reader<'_> {
         Ok(self.repeated_effects(limit)?.list)
     }
 
-    /// The same, and how many such requests there are.
+    /// The same, and how many such requests there are. One in each of two tables is no repeat.
     pub fn repeated_effects(&self, limit: usize) -> Result<Named<(String, u64)>, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(Named::default()) };
-        if e.request_unique {
-            return Ok(Named::default());
+        let mut out = Named::default();
+        for e in self.schema().effects.iter().filter(|e| !e.request_unique) {
+            let found = self.repeated(&e.source, &e.request_id, limit)?;
+            let ids = self.confirmed(&e.source, &e.request_id, &e.request_id, &found)?;
+            let gone = (found.groups.len() - ids.len()) as u64;
+            let sizes = found.groups.iter().map(|(_, n)| *n).zip(&ids);
+            // At most 100 places of a group are read again; a larger one is as large as it was found.
+            let list = sizes.map(|(n, (id, again))| (id.clone(), n.max(again.len() as u64)));
+            out.absorb(Named { list: list.collect(), total: found.total - gone }, limit);
         }
-        let found = self.repeated(&e.source, &e.request_id, limit)?;
-        let ids = self.confirmed(&e.source, &e.request_id, &e.request_id, &found)?;
-        let gone = (found.groups.len() - ids.len()) as u64;
-        let sizes = found.groups.iter().map(|(_, n)| *n).zip(&ids);
-        // At most 100 places of a group are read again; a larger one is as large as it was found.
-        let list = sizes.map(|(n, (id, again))| (id.clone(), n.max(again.len() as u64)));
-        Ok(Named { list: list.collect(), total: found.total - gone })
+        Ok(out)
     }
 
     /// One pass over the effects: how many, how often each label of `wanted` occurs, and which labels the
-    /// effects of several requests share (the `limit` newest, at most 100 requests of each).
+    /// effects of several requests share (the `limit` newest of each table, at most 100 requests of each).
     pub fn labels(&self, wanted: &[String], limit: usize) -> Result<Labels, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(Labels::default()) };
+        let mut out =
+            Labels { wanted: wanted.iter().map(|w| (w.clone(), 0)).collect(), ..Labels::default() };
+        for e in &self.schema().effects {
+            self.labels_of(e, limit, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    fn labels_of(&self, e: &Effects, limit: usize, out: &mut Labels) -> Result<(), LedgerError> {
         let (mut repeats, state) = (Repeats::default(), RandomState::new());
-        let mut counts = vec![0; wanted.len()];
-        let mut effects = 0;
         self.each(&e.source, &e.label, true, |place, value| {
-            effects += 1;
+            out.effects += 1;
             let bytes = bytes(value);
-            for (n, _) in counts.iter_mut().zip(wanted).filter(|(_, w)| *bytes == *w.as_bytes()) {
+            for (_, n) in out.wanted.iter_mut().filter(|(w, _)| *bytes == *w.as_bytes()) {
                 *n += 1;
             }
             // An effect's own key says nothing of what it is about, and an empty label is none.
@@ -203,23 +243,32 @@ impl Reader<'_> {
         })?;
         let found = self.unlocked(|| repeats.finish(limit))?.map_err(|e| self.no_room(&e))?;
         let shared = self.confirmed(&e.source, &e.label, &e.request_id, &found)?.into_iter();
-        let shared = shared.filter_map(|(label, mut ids)| {
+        out.shared.extend(shared.filter_map(|(label, mut ids)| {
             ids.sort_unstable();
             ids.dedup();
             (ids.len() > 1).then_some((label, ids))
-        });
-        Ok(Labels {
-            effects,
-            wanted: wanted.iter().cloned().zip(counts).collect(),
-            shared: shared.collect(),
-        })
+        }));
+        Ok(())
     }
 
-    /// The place of the oldest effect that still has a request: loose ones before it were swept. `None` also
-    /// where a damaged file has lost rows.
-    pub fn oldest_effect_with_request(&self) -> Result<Option<i64>, LedgerError> {
-        let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
-        let Some(e) = effects else { return Ok(None) };
+    /// All of these effects of a request without a row are older than any that has one: the row may have been
+    /// swept. Never where the order of a table says nothing, nor where a damaged file has lost rows.
+    pub fn may_be_swept(&self, effects: &[Effect]) -> Result<bool, LedgerError> {
+        for e in &self.schema().effects {
+            let newest = effects.iter().filter(|x| x.table == e.table).map(|x| x.rowid).max();
+            let Some(newest) = newest else { continue };
+            if self.oldest_with_request(e)?.is_none_or(|oldest| newest >= oldest) {
+                return Ok(false);
+            }
+        }
+        Ok(!effects.is_empty())
+    }
+
+    /// The place of the oldest effect that still has a request, where places are in order.
+    fn oldest_with_request(&self, e: &Effects) -> Result<Option<i64>, LedgerError> {
+        if !e.in_order || !self.has_all_requests() {
+            return Ok(None);
+        }
         let sql = self.first_with_request(e);
         let mut oldest = None;
         self.in_pieces(&e.source, self.schema().requests.id_indexed, |low, high| {
@@ -241,50 +290,71 @@ impl Reader<'_> {
         )
     }
 
-    /// Done requests without an effect: the newest `limit` ids, and how many there are.
+    /// Done requests without an effect in any table: the newest `limit` ids, and how many there are.
     pub fn done_bare(&self, limit: usize) -> Result<Named<String>, LedgerError> {
-        let effects = self.schema().effects.as_ref().filter(|_| self.has_effects_table());
-        let Some(e) = effects else { return Ok(Named::default()) };
+        if !self.has_effects_table() {
+            return Ok(Named::default());
+        }
+        let all: Vec<&Effects> = self.schema().effects.iter().collect();
+        self.bare(&all, limit)
+    }
+
+    /// Where there are several tables: done requests that lack an effect in this one, by table.
+    pub fn done_bare_in_each(&self) -> Result<Vec<(String, u64)>, LedgerError> {
+        let all = &self.schema().effects;
+        if all.len() < 2 || !self.has_effects_table() {
+            return Ok(Vec::new());
+        }
+        all.iter().map(|e| Ok((e.table.to_string(), self.bare(&[e], 0)?.total))).collect()
+    }
+
+    fn bare(&self, tables: &[&Effects], limit: usize) -> Result<Named<String>, LedgerError> {
         let r = &self.schema().requests;
-        let (pos, id, rid) = (&r.source.pos, quoted(&r.id), quoted(&e.request_id));
+        let (pos, id) = (&r.source.pos, quoted(&r.id));
+        let (mut joins, mut none) = (String::new(), String::new());
+        for (n, e) in tables.iter().enumerate() {
+            let rid = quoted(&e.request_id);
+            joins.push_str(&format!(" LEFT JOIN {} AS e{n} ON r.{id} = e{n}.{rid}", e.source.from));
+            none.push_str(&format!(" AND e{n}.{rid} IS NULL"));
+        }
         let sql = format!(
-            "SELECT r.{id} FROM {} AS r LEFT JOIN {} AS e ON r.{id} = e.{rid}
-             WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3 AND e.{rid} IS NULL ORDER BY r.{pos} DESC",
+            "SELECT r.{id} FROM {} AS r{joins}
+             WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3{none} ORDER BY r.{pos} DESC",
             r.source.from,
-            e.source.from,
             quoted(&r.status),
         );
         let mut out = Named::default();
-        self.in_pieces(&r.source, e.request_indexed, |low, high| {
+        let cheap = tables.iter().all(|e| e.request_indexed);
+        self.in_pieces(&r.source, cheap, |low, high| {
             self.name_ids(&sql, (low, high, DONE), limit, &mut out)?;
             Ok(true)
         })?;
         Ok(out)
     }
 
-    /// Effects whose request has no row: lost ones, and swept ones (older than the oldest effect that still
-    /// has a request); the newest `limit` of each. None where a damaged file has lost rows.
+    /// Effects whose request has no row: lost ones, and those that may have been swept (older than the oldest
+    /// effect that still has a request); the newest `limit` of each. None where a damaged file has lost rows.
     pub fn loose(&self, limit: usize) -> Result<Loose, LedgerError> {
         let mut scan = LooseScan::default();
-        let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
-        if let Some(e) = effects {
+        for e in self.schema().effects.iter().filter(|_| self.has_all_requests()) {
             self.in_pieces(&e.source, self.schema().requests.id_indexed, |low, high| {
                 self.loose_between(e, (low, high), limit, &mut scan).map(|()| true)
             })?;
+            scan.next_table(limit);
         }
         Ok(scan.found())
     }
 
-    /// The next `budget` effects of such a pass, newest first; keep `scan` between reads. (Where a table has no
-    /// rowid a piece is the whole table.)
+    /// The next `budget` effects of such a pass, newest first, one table after the other; keep `scan` between reads.
+    /// (Where a table has no rowid a piece is the whole table.)
     pub fn loose_step(
         &self,
         scan: &mut LooseScan,
         limit: usize,
         budget: usize,
     ) -> Result<(), LedgerError> {
-        let effects = self.schema().effects.as_ref().filter(|_| self.has_all_requests());
-        let (Some(e), false) = (effects, scan.complete) else {
+        let e = self.schema().effects.get(scan.table).filter(|_| self.has_all_requests());
+        let (Some(e), false) = (e, scan.complete) else {
             scan.complete = true;
             return Ok(());
         };
@@ -308,7 +378,10 @@ impl Reader<'_> {
         };
         self.loose_between(e, (low, high), limit, scan)?;
         scan.before = Some(low);
-        scan.complete = low == i64::MIN;
+        if low == i64::MIN {
+            scan.next_table(limit);
+            scan.complete = scan.table >= self.schema().effects.len();
+        }
         Ok(())
     }
 
@@ -332,23 +405,25 @@ impl Reader<'_> {
             "SELECT e.{rid} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} DESC",
             e.source.from,
         );
+        let here = &mut scan.here;
+        if !e.in_order {
+            here.nameless += self.name_ids(&joined, (low, high), limit, &mut here.lost)?;
+            return Ok(());
+        }
         let oldest = self.query(&first, (low, high), |r| r.get::<_, i64>(0))?.first().copied();
         match oldest {
             Some(oldest) => {
                 // Newest first: what looked swept is lost after all once an older effect has a request.
                 scan.kept = true;
-                let swept = std::mem::take(&mut scan.found.purged);
-                scan.found.lost.absorb(swept, limit);
-                let none = self.name_ids(&joined, (oldest, high), limit, &mut scan.found.lost)?;
-                scan.found.nameless += none;
+                let swept = std::mem::take(&mut here.purged);
+                here.lost.absorb(swept, limit);
+                here.nameless += self.name_ids(&joined, (oldest, high), limit, &mut here.lost)?;
                 if let Some(below) = oldest.checked_sub(1).filter(|b| *b >= low) {
-                    let none = self.name_ids(&all, (low, below), limit, &mut scan.found.purged)?;
-                    scan.found.nameless += none;
+                    here.nameless += self.name_ids(&all, (low, below), limit, &mut here.purged)?;
                 }
             }
             None => {
-                let none = self.name_ids(&all, (low, high), limit, &mut scan.found.purged)?;
-                scan.found.nameless += none;
+                here.nameless += self.name_ids(&all, (low, high), limit, &mut here.purged)?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::reader::{IDS_AT_ONCE, Reader, marks};
 use super::row::{Effect, Row};
-use super::schema::{column, quoted};
+use super::schema::{Effects, column, quoted};
 use super::trouble::LedgerError;
 use super::value;
 use rusqlite::params_from_iter;
@@ -16,13 +16,47 @@ impl Reader<'_> {
         self.effects_of_all(&[request_id])
     }
 
-    /// How many effects there are.
+    /// How many effects there are, in all tables.
     pub fn effects_total(&self) -> Result<u64, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(0) };
-        self.breathe()?;
-        let sql = format!("SELECT count(*) FROM {}", quoted(&e.table));
-        let n: Vec<i64> = self.query(&sql, (), |r| r.get(0))?;
-        Ok(n.first().map_or(0, |n| n.unsigned_abs()))
+        let by_table = self.effects_by_table()?;
+        Ok(by_table.iter().map(|(_, n)| n).sum())
+    }
+
+    /// How many effects there are, by table.
+    pub fn effects_by_table(&self) -> Result<Vec<(String, u64)>, LedgerError> {
+        let count = |e: &Effects| {
+            self.breathe()?;
+            let sql = format!("SELECT count(*) FROM {}", quoted(&e.table));
+            let n: Vec<i64> = self.query(&sql, (), |r| r.get(0))?;
+            Ok((e.table.to_string(), n.first().map_or(0, |n| n.unsigned_abs())))
+        };
+        self.schema().effects.iter().map(count).collect()
+    }
+
+    /// Effects that name no request.
+    pub fn nameless_effects(&self) -> Result<u64, LedgerError> {
+        let mut all = 0;
+        for e in &self.schema().effects {
+            self.breathe()?;
+            let (from, id) = (quoted(&e.table), quoted(&e.request_id));
+            let sql = format!("SELECT count(*) FROM {from} WHERE {id} IS NULL OR {id} = ''");
+            let n: Vec<i64> = self.query(&sql, (), |r| r.get(0))?;
+            all += n.first().map_or(0, |n| n.unsigned_abs());
+        }
+        Ok(all)
+    }
+
+    /// How many rows of each table that could hold effects carry this request_id, where nobody has said which do.
+    pub fn undecided_rows(&self, request_id: &str) -> Result<Vec<(String, u64)>, LedgerError> {
+        let ids = value::candidates(request_id);
+        let count = |table: &String| {
+            self.breathe()?;
+            let (from, marks) = (quoted(table), marks(ids.len()));
+            let sql = format!("SELECT count(*) FROM {from} WHERE request_id IN ({marks})");
+            let n: Vec<i64> = self.query(&sql, params_from_iter(&ids), |r| r.get(0))?;
+            Ok((table.clone(), n.first().map_or(0, |n| n.unsigned_abs())))
+        };
+        self.schema().undecided.iter().map(count).collect()
     }
 
     pub(super) fn add_effects(&self, rows: &mut [Row]) -> Result<(), LedgerError> {
@@ -44,41 +78,43 @@ impl Reader<'_> {
 
     /// No [`Reader::breathe`] in here: rows and their effects must come from one state.
     fn effects_of_all(&self, ids: &[&str]) -> Result<Vec<Effect>, LedgerError> {
-        let Some(e) = &self.schema().effects else { return Ok(Vec::new()) };
         let values: Vec<Value> = ids.iter().flat_map(|id| value::candidates(id)).collect();
-        let sql = format!(
-            "{} WHERE e.{} IN ({}) ORDER BY e.{}",
-            self.select_effects(),
-            quoted(&e.request_id),
-            marks(values.len()),
-            e.source.pos
-        );
-        let mut effects = self.query(&sql, params_from_iter(values), |r| self.effect(r))?;
-        effects.retain(|x| x.request_id.as_deref().is_some_and(|id| ids.contains(&id)));
-        Ok(effects)
+        let mut all = Vec::new();
+        for e in &self.schema().effects {
+            let sql = format!(
+                "{} WHERE e.{} IN ({}) ORDER BY e.{}",
+                select_effects(e),
+                quoted(&e.request_id),
+                marks(values.len()),
+                e.source.pos
+            );
+            all.extend(self.query(&sql, params_from_iter(&values), |r| effect(e, r))?);
+        }
+        all.retain(|x: &Effect| x.request_id.as_deref().is_some_and(|id| ids.contains(&id)));
+        Ok(all)
     }
+}
 
-    /// `SELECT … FROM effects AS e`, read by [`Reader::effect`].
-    pub(super) fn select_effects(&self) -> String {
-        let Some(e) = &self.schema().effects else { return String::new() };
-        let mut columns = vec![&e.key, &e.request_id, &e.label];
-        columns.extend(&e.others);
-        let columns: Vec<_> = columns.into_iter().map(|c| column("e", Some(c))).collect();
-        format!("SELECT e.{}, {} FROM {} AS e", e.source.pos, columns.join(", "), e.source.from)
-    }
+/// `SELECT … FROM effects AS e`, read by [`effect`].
+fn select_effects(e: &Effects) -> String {
+    let mut columns = vec![&e.key, &e.request_id, &e.label];
+    columns.extend(&e.others);
+    let columns: Vec<_> = columns.into_iter().map(|c| column("e", Some(c))).collect();
+    format!("SELECT e.{}, {} FROM {} AS e", e.source.pos, columns.join(", "), e.source.from)
+}
 
-    pub(super) fn effect(&self, r: &rusqlite::Row<'_>) -> rusqlite::Result<Effect> {
-        let others = self.schema().effects.as_ref().map_or(&[][..], |e| &e.others);
-        let columns = others
-            .iter()
-            .enumerate()
-            .map(|(i, name)| Ok((name.clone(), value::json(r.get_ref(i + 4)?))));
-        Ok(Effect {
-            rowid: r.get(0)?,
-            key: value::text(r.get_ref(1)?).unwrap_or_default(),
-            request_id: value::text(r.get_ref(2)?),
-            label: value::text(r.get_ref(3)?).unwrap_or_default(),
-            columns: columns.collect::<rusqlite::Result<_>>()?,
-        })
-    }
+fn effect(e: &Effects, r: &rusqlite::Row<'_>) -> rusqlite::Result<Effect> {
+    let columns = e
+        .others
+        .iter()
+        .enumerate()
+        .map(|(i, name)| Ok((name.clone(), value::json(r.get_ref(i + 4)?))));
+    Ok(Effect {
+        table: e.table.clone(),
+        rowid: r.get(0)?,
+        key: value::text(r.get_ref(1)?).unwrap_or_default(),
+        request_id: value::text(r.get_ref(2)?),
+        label: value::text(r.get_ref(3)?).unwrap_or_default(),
+        columns: columns.collect::<rusqlite::Result<_>>()?,
+    })
 }

@@ -26,7 +26,7 @@ pub use checks::{HashGroup, Labels, Loose, LooseScan, Named};
 pub use copy::remove_private_copies;
 pub use open::Mode;
 pub use reader::{How, Reader};
-pub use row::{Effect, Row};
+pub use row::{Effect, Row, is_repeated};
 pub use stamp::Stamp;
 pub use survey::{Counts, DONE, OwnerSpan, Survey};
 pub use thread::Ledger;

@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 /// No read takes longer.
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(20);
 /// How long a read waits for a lock before it says "locked".
-const BUSY: Duration = Duration::from_millis(250);
-/// The same for a long read, which has time to wait for the pause of a writer that hardly makes any.
-const BUSY_LONG: Duration = Duration::from_secs(20);
+const BUSY: Duration = Duration::from_millis(400);
+/// The same for a long read, which is worth waiting for the pause of a writer that hardly makes any.
+const BUSY_LONG: Duration = Duration::from_secs(5);
 /// How long it tries to find a file that changes all the time at rest.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// No value of a row is larger (64 MiB): a row that holds one counts as unreadable.
@@ -75,6 +75,8 @@ impl Opened {
 /// What one reading thread keeps between reads.
 pub(super) struct Opener {
     pub path: PathBuf,
+    /// The tables that hold effects, where somebody has said so.
+    pub effects: Arc<[String]>,
     pub closing: Arc<AtomicBool>,
     pub copy: Option<PrivateCopy>,
 }
@@ -302,12 +304,8 @@ impl Opener {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(uri, flags)?;
-        if busy(deadline) == BUSY {
-            conn.busy_timeout(BUSY)?;
-        } else {
-            CLOSING.set(Some(Arc::clone(&self.closing)));
-            conn.busy_handler(Some(every_millisecond))?;
-        }
+        WAITING.set(Some((Arc::clone(&self.closing), busy(deadline), Instant::now())));
+        conn.busy_handler(Some(every_millisecond))?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -358,16 +356,22 @@ fn busy(deadline: Instant) -> Duration {
 }
 
 thread_local! {
-    /// The flag of the ledger whose thread this is: SQLite's handler is a plain function.
-    static CLOSING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    /// The flag of the ledger whose thread this is: SQLite's handler is a plain function. And how long a wait may
+    /// take that begins with its next try.
+    static WAITING: RefCell<Option<(Arc<AtomicBool>, Duration, Instant)>> = const { RefCell::new(None) };
 }
 
 /// SQLite's own handler soon looks only every 100 ms, and a writer of a rollback-journal ledger that commits
 /// all the time leaves gaps of a millisecond.
 fn every_millisecond(tries: i32) -> bool {
-    sleep(Duration::from_millis(1));
-    let closing = CLOSING.with_borrow(|c| c.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)));
-    !closing && u128::try_from(tries).is_ok_and(|n| n < BUSY_LONG.as_millis())
+    WAITING.with_borrow_mut(|waiting| {
+        let Some((closing, limit, since)) = waiting else { return false };
+        if tries == 0 {
+            *since = Instant::now();
+        }
+        sleep(Duration::from_millis(1));
+        !closing.load(Ordering::Relaxed) && since.elapsed() < *limit
+    })
 }
 
 fn len(file: &Path) -> Option<u64> {

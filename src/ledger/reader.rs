@@ -73,8 +73,9 @@ impl<'c> Reader<'c> {
         conn: &'c Connection,
         path: &'c Path,
         opened: &Opened,
+        named: &[String],
     ) -> Result<Reader<'c>, LedgerError> {
-        let schema = Schema::load(conn).map_err(|e| match e {
+        let schema = Schema::load(conn, named).map_err(|e| match e {
             NoSchema::Trouble(t) => LedgerError::new(path, t),
             NoSchema::Sqlite(e) => LedgerError::from_sqlite(path, &e),
         })?;
@@ -115,10 +116,10 @@ impl<'c> Reader<'c> {
         &self.schema
     }
 
-    /// There is an effects table and all of it can be read, so that a done request without an effect
+    /// It is known where effects are and all of them can be read, so that a done request without an effect
     /// means something.
     pub fn has_effects_table(&self) -> bool {
-        self.schema.effects.is_some() && self.lost.get().1 == 0
+        !self.schema.effects.is_empty() && self.lost.get().1 == 0
     }
 
     /// Every request can be read, so that one that isn't found isn't there.
@@ -126,9 +127,12 @@ impl<'c> Reader<'c> {
         self.lost.get().0 == 0
     }
 
-    /// What effects are called here: the table's name, e.g. `tickets`.
+    /// What effects are called here: the table's name, e.g. `tickets`, where there is one.
     pub fn effects_noun(&self) -> &str {
-        self.schema.effects.as_ref().map_or("effects", |e| &e.table)
+        match self.schema.effects.as_slice() {
+            [one] => &one.table,
+            _ => "effects",
+        }
     }
 
     /// The row of a request with its effects; the newest one where a table has several. An error where

@@ -1,6 +1,7 @@
 //! What a ledger holds: one row for each request, and the effects beside it.
 
 use crate::time::Time;
+use std::sync::Arc;
 
 /// One request as stored. Texts are as found (hostile until they pass `text`).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,9 +26,17 @@ pub struct Row {
     pub effects: Vec<Effect>,
 }
 
-/// What the work left behind: one row of the effects table.
+/// Some table holds two or more of these effects of one request. One in each of two tables is no repeat.
+pub fn is_repeated(effects: &[Effect]) -> bool {
+    let again = |(i, e): (usize, &Effect)| effects[..i].iter().any(|other| other.table == e.table);
+    effects.iter().enumerate().any(again)
+}
+
+/// What the work left behind: one row of an effects table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Effect {
+    /// The table it is in.
+    pub table: Arc<str>,
     /// SQLite's rowid.
     pub rowid: i64,
     /// The effect's own key, e.g. the ticket_id.

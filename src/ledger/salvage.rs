@@ -27,17 +27,21 @@ pub(super) fn salvage(from: &Connection, schema: &Schema) -> rusqlite::Result<Sa
     let conn = Connection::open("")?;
     conn.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
     let requests_lost = table(from, &conn, &schema.requests.table)?;
-    let effects_lost = match &schema.effects {
-        Some(effects) => table(from, &conn, &effects.table)?,
-        None => 0,
-    };
-    let index = |table: &str, column: &str, n: u8| {
+    let mut effects_lost = 0;
+    for effects in &schema.effects {
+        effects_lost += table(from, &conn, &effects.table)?;
+    }
+    // So that they stay undecided there.
+    for name in &schema.undecided {
+        table(from, &conn, name)?;
+    }
+    let index = |table: &str, column: &str, n: usize| {
         let (table, column) = (quoted(table), quoted(column));
         conn.execute_batch(&format!("CREATE INDEX redial_{n} ON {table}({column});"))
     };
     index(&schema.requests.table, &schema.requests.id, 1)?;
-    if let Some(effects) = &schema.effects {
-        index(&effects.table, &effects.request_id, 2)?;
+    for (n, effects) in schema.effects.iter().enumerate() {
+        index(&effects.table, &effects.request_id, n + 2)?;
     }
     conn.execute_batch("COMMIT")?;
     let count = format!("SELECT count(*) FROM {}", quoted(&schema.requests.table));

@@ -6,14 +6,19 @@
 
 use super::trouble::Trouble;
 use rusqlite::Connection;
+use std::sync::Arc;
 
 /// The tables redial reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     /// One row for each request.
     pub requests: Requests,
-    /// What the work leaves behind; a table with a `request_id` beside the requests.
-    pub effects: Option<Effects>,
+    /// What the work leaves behind: the only table beside the requests that has a `request_id`, or those that
+    /// were named.
+    pub effects: Vec<Effects>,
+    /// The tables that could hold effects, where several could and nobody has said which do. None is taken then:
+    /// a number from the wrong one would pass for a proof.
+    pub undecided: Vec<String>,
     /// Other tables that might have been meant, in words.
     pub(super) infos: Vec<String>,
 }
@@ -46,7 +51,7 @@ pub struct Requests {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effects {
     /// The table, e.g. `tickets`: also the noun for what it holds.
-    pub table: String,
+    pub table: Arc<str>,
     /// The column that names the request.
     pub request_id: String,
     /// The effect's own key: the primary key, else the first column.
@@ -59,6 +64,8 @@ pub struct Effects {
     pub(super) request_indexed: bool,
     /// The database itself allows one effect for each request.
     pub(super) request_unique: bool,
+    /// Its rowids come in the order of arrival: they are SQLite's own, and no key that somebody else gives.
+    pub(super) in_order: bool,
 }
 
 /// What to read a table from, in order of arrival.
@@ -98,6 +105,13 @@ impl Table {
         self.name.eq_ignore_ascii_case(name)
     }
 
+    /// Its key is the rowid: whoever writes a row may give any.
+    fn has_own_rowid(&self) -> bool {
+        let mut keys = self.columns.iter().filter(|c| c.pk);
+        let key = keys.next().filter(|_| keys.next().is_none());
+        key.is_some_and(|k| k.declared.eq_ignore_ascii_case("INTEGER"))
+    }
+
     /// `order_by` orders the rows where the table has no rowid.
     fn source(&self, order_by: &[Option<&str>]) -> Source {
         let free = ["rowid", "_rowid_", "oid"].into_iter().find(|r| self.column(&[r]).is_none());
@@ -133,7 +147,8 @@ impl From<rusqlite::Error> for NoSchema {
 }
 
 impl Schema {
-    pub(super) fn load(conn: &Connection) -> Result<Schema, NoSchema> {
+    /// `named`: the tables that hold effects, where somebody has said so.
+    pub(super) fn load(conn: &Connection, named: &[String]) -> Result<Schema, NoSchema> {
         let tables = tables(conn)?;
         if tables.is_empty() {
             return Err(NoSchema::Trouble(Trouble::NoTables));
@@ -153,16 +168,57 @@ impl Schema {
             .iter()
             .filter(|t| !std::ptr::eq(*t, found) && t.column(&["request_id"]).is_some())
             .collect();
-        // The first of equals, so that the choice doesn't depend on chance.
-        let chosen =
-            beside.iter().rev().max_by_key(|t| (t.is("tickets"), t.column(&["status"]).is_none()));
+        let (chosen, undecided) = choose(&beside, named, &tables)?;
         let mut infos = Vec::new();
-        for other in beside.iter().filter(|t| chosen.is_some_and(|c| !std::ptr::eq(**t, *c))) {
-            infos.push(format!("{} has a request_id too and isn't read", other.name));
+        let name = |t: &&Table| t.name.clone();
+        if undecided {
+            let all: Vec<String> = beside.iter().map(|t| name(t)).collect();
+            infos.push(several(&all));
         }
-        let effects = chosen.map(|t| effects(conn, t)).transpose()?;
-        Ok(Schema { requests, effects, infos })
+        for other in beside.iter().filter(|t| !undecided && !chosen.iter().any(|c| c.is(&t.name))) {
+            infos.push(format!("{} has a request_id too and isn't counted", other.name));
+        }
+        let effects = chosen.iter().map(|t| effects(conn, t)).collect::<Result<_, _>>()?;
+        let undecided =
+            if undecided { beside.iter().map(|t| name(t)).collect() } else { Vec::new() };
+        Ok(Schema { requests, effects, undecided, infos })
     }
+}
+
+/// Which of the tables beside the requests hold effects, and whether nobody can say. What is called `tickets` may be
+/// one of two things that the work leaves behind, and a log has a request_id too: a guess would be counted as a proof.
+fn choose<'t>(
+    beside: &[&'t Table],
+    named: &[String],
+    all: &[Table],
+) -> Result<(Vec<&'t Table>, bool), NoSchema> {
+    if named.is_empty() {
+        let undecided = beside.len() > 1;
+        return Ok((if undecided { Vec::new() } else { beside.to_vec() }, undecided));
+    }
+    let mut chosen: Vec<&Table> = Vec::new();
+    for wanted in named {
+        let Some(found) = beside.iter().find(|t| t.is(wanted)) else {
+            return Err(NoSchema::Trouble(Trouble::NoSuchEffects {
+                table: wanted.clone(),
+                exists: all.iter().any(|t| t.is(wanted)),
+                there: beside.iter().map(|t| t.name.clone()).collect(),
+            }));
+        };
+        if !chosen.iter().any(|c| c.is(&found.name)) {
+            chosen.push(found);
+        }
+    }
+    Ok((chosen, false))
+}
+
+/// That nobody has said which tables hold effects; for people.
+pub fn several(tables: &[String]) -> String {
+    format!(
+        "{} tables have a request_id beside the requests ({}), and nobody has said which of them hold effects: none is counted (--effects TABLE says)",
+        tables.len(),
+        tables.join(", ")
+    )
 }
 
 fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
@@ -195,11 +251,13 @@ fn effects(conn: &Connection, t: &Table) -> Result<Effects, NoSchema> {
         t.column(&["title"]).or_else(|| t.columns.iter().find(is_text).map(|c| c.name.clone()));
     let others = t.columns.iter().map(|c| c.name.clone());
     let (request_indexed, request_unique) = index(conn, t, &request_id)?;
+    let source = t.source(&[Some(&key)]);
     Ok(Effects {
         others: others.filter(|c| *c != key && *c != request_id).collect(),
         label: label.unwrap_or_else(|| key.clone()),
-        source: t.source(&[Some(&key)]),
-        table: t.name.clone(),
+        in_order: source.rowid && !t.has_own_rowid(),
+        source,
+        table: t.name.as_str().into(),
         request_indexed,
         request_unique,
         request_id,
@@ -210,7 +268,7 @@ fn effects(conn: &Connection, t: &Table) -> Result<Effects, NoSchema> {
 fn tables(conn: &Connection) -> Result<Vec<Table>, NoSchema> {
     let mut list = conn.prepare(
         "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
-         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name LIMIT 500",
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
     )?;
     let mut info = conn.prepare(
         "SELECT name, type, pk FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid",
@@ -257,9 +315,14 @@ mod tests {
     use super::*;
 
     fn load(ddl: &str) -> Result<Schema, Trouble> {
+        load_with(ddl, &[])
+    }
+
+    fn load_with(ddl: &str, named: &[&str]) -> Result<Schema, Trouble> {
         let conn = Connection::open_in_memory().unwrap();
         conn.execute_batch(ddl).unwrap();
-        match Schema::load(&conn) {
+        let named: Vec<String> = named.iter().map(|n| (*n).to_owned()).collect();
+        match Schema::load(&conn, &named) {
             Ok(s) => Ok(s),
             Err(NoSchema::Trouble(t)) => Err(t),
             Err(NoSchema::Sqlite(e)) => panic!("{e}"),
@@ -276,8 +339,9 @@ mod tests {
         .unwrap();
         assert_eq!(s.requests.claimed_at.as_deref(), Some("claimed_at"));
         assert!(s.requests.id_indexed && s.requests.source.rowid);
-        let e = s.effects.unwrap();
+        let [e] = s.effects.as_slice() else { panic!("one") };
         assert_eq!((&*e.table, &*e.key, &*e.label), ("tickets", "ticket_id", "title"));
+        assert!(e.in_order);
         assert_eq!(e.others, ["title", "body"]);
         assert!(e.request_unique);
     }
@@ -296,20 +360,45 @@ mod tests {
         assert_eq!(s.requests.owner.as_deref(), Some("worker_pid"));
         assert_eq!(s.requests.claimed_at.as_deref(), Some("updated_at"));
         assert_eq!(s.requests.source.pos, "_rowid_", "a column called rowid hides the rowid");
-        assert!(s.effects.is_none() && !s.requests.id_indexed);
+        assert!(s.effects.is_empty() && !s.requests.id_indexed);
+    }
+
+    const TWO: &str = "CREATE TABLE a(request_id, status, args_hash); CREATE TABLE requests(request_id, status);
+             CREATE TABLE zlog(request_id, line); CREATE TABLE tickets(id INTEGER PRIMARY KEY, request_id, n INT, name VARCHAR(9))";
+
+    #[test]
+    fn requests_is_preferred_and_no_effects_are_chosen_among_several() {
+        let s = load(TWO).unwrap();
+        assert_eq!(s.requests.table, "requests");
+        assert!(s.effects.is_empty());
+        assert_eq!(s.undecided, ["a", "tickets", "zlog"]);
+        assert!(s.infos.len() == 1 && s.infos[0].contains("a, tickets, zlog"), "{:?}", s.infos);
+        let s = load_with(TWO, &["Tickets", "tickets"]).unwrap();
+        let [e] = s.effects.as_slice() else { panic!("one") };
+        assert_eq!((&*e.table, &*e.key, &*e.label), ("tickets", "id", "name"));
+        assert!(!e.in_order, "its key is the rowid: anybody may give it");
+        assert_eq!((s.infos.len(), s.undecided.len()), (2, 0));
+        let s = load_with(TWO, &["zlog", "tickets"]).unwrap();
+        let names: Vec<&str> = s.effects.iter().map(|e| &*e.table).collect();
+        assert_eq!(names, ["zlog", "tickets"]);
     }
 
     #[test]
-    fn requests_is_preferred_and_tickets_before_a_log() {
-        let s = load(
-            "CREATE TABLE a(request_id, status, args_hash); CREATE TABLE requests(request_id, status);
-             CREATE TABLE zlog(request_id, line); CREATE TABLE tickets(id INTEGER PRIMARY KEY, request_id, n INT, name VARCHAR(9))",
-        )
-        .unwrap();
-        assert_eq!(s.requests.table, "requests");
-        let e = s.effects.unwrap();
-        assert_eq!((&*e.table, &*e.key, &*e.label), ("tickets", "id", "name"));
-        assert_eq!(s.infos.len(), 2);
+    fn a_named_table_that_is_not_there_is_said_to_be_none() {
+        for (name, exists) in [("nothing", false), ("requests", true)] {
+            let found = load_with(TWO, &[name]);
+            let there = ["a", "tickets", "zlog"].map(str::to_owned).to_vec();
+            assert_eq!(found, Err(Trouble::NoSuchEffects { table: name.into(), exists, there }));
+        }
+    }
+
+    #[test]
+    fn the_number_of_tables_has_no_bound() {
+        let mut ddl: String = (0..600).map(|i| format!("CREATE TABLE a{i:03}(n INT);")).collect();
+        ddl.push_str("CREATE TABLE zz_requests(request_id TEXT, status TEXT);");
+        ddl.push_str("CREATE TABLE zz_effects(request_id TEXT);");
+        let s = load(&ddl).unwrap();
+        assert_eq!((&*s.requests.table, &*s.effects[0].table), ("zz_requests", "zz_effects"));
     }
 
     #[test]

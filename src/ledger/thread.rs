@@ -41,14 +41,25 @@ struct Inner {
 type Question = Box<dyn FnOnce(&mut Worker) + Send>;
 
 impl Ledger {
-    /// A handle for the ledger at `path`.
+    /// A handle for the ledger at `path`, whose effects are in the only table that can hold them.
     pub fn open(path: impl Into<PathBuf>) -> Ledger {
+        Ledger::counting(path, &[])
+    }
+
+    /// The same, with effects in these tables.
+    pub fn counting(path: impl Into<PathBuf>, effects: &[String]) -> Ledger {
         let path = path.into();
+        let effects = effects.into();
         let closing = Arc::new(AtomicBool::new(false));
         let (changes, _) = watch::channel(0);
         let (questions, asked) = channel();
         let worker = Worker {
-            opener: Opener { path: path.clone(), closing: Arc::clone(&closing), copy: None },
+            opener: Opener {
+                path: path.clone(),
+                effects,
+                closing: Arc::clone(&closing),
+                copy: None,
+            },
             salvage: None,
             locked_since: None,
             moved: None,
@@ -251,8 +262,8 @@ impl Worker {
     ) -> Result<Option<T>, LedgerError> {
         let mut opened = self.opener.open(deadline)?;
         self.notice_move(&mut opened);
-        let path = self.opener.path.clone();
-        let (result, damaged) = match Reader::new(&opened.conn, &path, &opened) {
+        let (path, named) = (self.opener.path.clone(), self.opener.effects.clone());
+        let (result, damaged) = match Reader::new(&opened.conn, &path, &opened, &named) {
             Ok(reader) => {
                 let result = job(&reader);
                 let damaged =
@@ -285,11 +296,11 @@ impl Worker {
         opened: &Opened,
         job: &dyn Fn(&Reader<'_>) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
-        let path = self.opener.path.clone();
+        let (path, named) = (self.opener.path.clone(), self.opener.effects.clone());
         let sqlite = |e: &rusqlite::Error| LedgerError::from_sqlite(&path, e);
         let stamp = opened.stamp.files();
         if self.salvage.as_ref().is_none_or(|(of, _)| *of != stamp || stamp.is_fresh()) {
-            let schema = Reader::new(&opened.conn, &path, opened)?.schema().clone();
+            let schema = Reader::new(&opened.conn, &path, opened, &named)?.schema().clone();
             let salvage = salvage(&opened.conn, &schema).map_err(|e| sqlite(&e))?;
             self.salvage = Some((stamp, salvage));
         }
@@ -302,7 +313,7 @@ impl Worker {
             let why = format!("it had at least {n} request{}", if n == 1 { "" } else { "s" });
             return Err(LedgerError::new(&path, Trouble::Damaged(why)));
         }
-        let reader = Reader::new(&salvage.conn, &path, opened)?;
+        let reader = Reader::new(&salvage.conn, &path, opened, &named)?;
         reader.set_lost(salvage.requests_lost, salvage.effects_lost);
         job(&reader)
     }

@@ -47,6 +47,15 @@ pub enum Trouble {
         /// Tables with their columns.
         tables: Vec<(String, Vec<String>)>,
     },
+    /// A table that was named as the one with effects can't be it.
+    NoSuchEffects {
+        /// As named.
+        table: String,
+        /// There is such a table, without a request id or with the requests themselves.
+        exists: bool,
+        /// Those that could be meant.
+        there: Vec<String>,
+    },
     /// Another process holds it exclusively.
     Locked {
         /// Seconds since it was first found locked.
@@ -145,6 +154,12 @@ impl LedgerError {
             Trouble::Foreign { .. } => {
                 "a ledger is a table with at least the columns request_id and status".into()
             }
+            Trouble::NoSuchEffects { there, .. } if there.is_empty() => {
+                "no table beside the requests has a request_id".into()
+            }
+            Trouble::NoSuchEffects { there, .. } => {
+                format!("there are: {}", there.join(", "))
+            }
             Trouble::Locked { .. } => {
                 format!("wait for its writer, or find the process that holds {name} open")
             }
@@ -199,6 +214,13 @@ impl fmt::Display for LedgerError {
                     n => write!(f, " and {} more", n - 20),
                 }
             }
+            Trouble::NoSuchEffects { table, exists: true, .. } => {
+                write!(
+                    f,
+                    "{table} of {path} can't be the effects: it has no request_id, or it is the requests"
+                )
+            }
+            Trouble::NoSuchEffects { table, .. } => write!(f, "{path} has no table {table}"),
             Trouble::Locked { for_s } if *for_s < 1.0 => {
                 write!(f, "{path} is locked by another process")
             }
@@ -234,7 +256,13 @@ impl std::error::Error for LedgerError {}
 
 impl From<LedgerError> for Error {
     fn from(e: LedgerError) -> Error {
-        Error::ledger(e.to_string()).hint(e.hint())
+        let words = e.to_string();
+        let error = match e.trouble {
+            // The ledger is all right.
+            Trouble::NoSuchEffects { .. } => Error::usage(words),
+            _ => Error::ledger(words),
+        };
+        error.hint(e.hint())
     }
 }
 

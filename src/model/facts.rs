@@ -24,6 +24,8 @@ pub struct LedgerFacts {
     pub twins: Vec<Row>,
     /// Effects that carry this request_id though it has no row.
     pub loose_effects: u64,
+    /// Those are in different tables, one in each: no repeat.
+    pub loose_apart: bool,
     /// Those are older (by rowid) than the oldest effect that still has a request.
     pub purged: bool,
     /// The ledger has an effects table.
@@ -141,6 +143,7 @@ impl<'a> Context<'a> {
                 .vanished_at(request_id)
                 .filter(|_| read && ledger.row.is_none()),
             loose_effects: ledger.loose_effects,
+            loose_apart: ledger.loose_apart,
             purged: ledger.purged,
             has_effects_table: ledger.has_effects_table,
             row: ledger.row,

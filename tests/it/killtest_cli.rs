@@ -9,7 +9,11 @@ use std::path::Path;
 const EXE: &str = env!("CARGO_BIN_EXE_redial");
 
 fn killtest(more: &[&str]) -> Ran {
-    let mut args = vec!["killtest", "--json"];
+    // Nothing comes late here but where a test says so.
+    let mut args = vec!["killtest", "--json", "--settle", "0.1"];
+    if more.contains(&"--settle") {
+        args.truncate(2);
+    }
     args.extend(more);
     redial(&args)
 }
@@ -51,6 +55,49 @@ fn each_point_ends_with_one_effect_and_says_what_the_server_found() {
         let verify = redial(&["verify", "--ledger", ledger, "--expect-total", "6", "--strict"]);
         assert_eq!(verify.exit, 0, "{}", verify.all());
         nothing_left(ledger);
+    }
+}
+
+#[test]
+fn what_comes_after_the_last_trial_is_counted_and_what_no_trial_explains_is_no_proof() {
+    let late = "INSERT INTO tickets SELECT 'T-late', request_id, title, body FROM tickets LIMIT 1";
+    let nameless = "INSERT INTO tickets VALUES ('T-none', NULL, 'x', 'y')";
+    let strange = "INSERT INTO tickets VALUES ('T-other', 'of somebody else', 'x', 'y')";
+    for (sql, want) in
+        [(late, [3, 0, 2, 1, 0]), (nameless, [3, 0, 3, 0, 0]), (strange, [3, 0, 3, 0, 0])]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.db");
+        let ddl =
+            crate::ledger_read::DDL.replace("request_id TEXT NOT NULL UNIQUE", "request_id TEXT");
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+        db.execute_batch(&format!("PRAGMA journal_mode=WAL; {ddl}")).unwrap();
+        let ledger = path.to_str().unwrap().to_owned();
+        let test = std::thread::spawn(move || {
+            killtest(&[
+                "--trials",
+                "3",
+                "--at",
+                "after-commit",
+                "--settle",
+                "3",
+                "--ledger",
+                &ledger,
+            ])
+        });
+        let done =
+            "SELECT count(*) FROM tickets JOIN requests USING (request_id) WHERE status = 'done'";
+        until("all trials", || {
+            let n: i64 = db.query_row(done, [], |r| r.get(0)).unwrap();
+            (n == 3).then_some(())
+        });
+        db.execute_batch(sql).unwrap();
+        let r = test.join().unwrap();
+        assert_eq!((r.exit, numbers(&r)), (1, want), "{sql}: {}", r.all());
+        assert_eq!(r.get(&["proves"]), "false", "{}", r.all());
+        assert_eq!(number(&r, "nameless"), u64::from(sql == nameless), "{}", r.all());
+        assert_eq!(number(&r, "strange"), u64::from(sql == strange), "{}", r.all());
     }
 }
 

@@ -141,7 +141,7 @@ fn every_kind_of_break_is_found_in_both_journal_modes() {
         (
             "DELETE FROM requests WHERE request_id<'c'",
             &["request_purged/warning: b", "request_purged/warning: a"],
-            "exactly once: 1 request, 3 effects",
+            "can't say whether exactly once: 2 effects have no request: swept, or there never was one (1 request, 3 effects)",
             0,
         ),
         (
@@ -183,6 +183,107 @@ fn every_kind_of_break_is_found_in_both_journal_modes() {
             let strict = verify(&dir.path().join("ledger.db"), &["--strict"]);
             assert_eq!(strict.exit, i32::from(!want.is_empty()), "strict, {sql}");
         }
+    }
+}
+
+/// The sentence and the exit status.
+fn said(r: &Ran) -> (String, i32) {
+    (r.text(&["sentence"]), r.exit)
+}
+
+#[test]
+fn which_table_holds_effects_is_asked_where_several_could() {
+    let dir = tempfile::tempdir().unwrap();
+    let emails = "CREATE TABLE emails(email_id INTEGER PRIMARY KEY, request_id TEXT, subject TEXT);
+         INSERT INTO emails VALUES (1,'a','one'), (2,'b','two'), (3,'c','three');";
+    let path = made(dir.path(), "WAL", emails);
+    let asked = verify(&path, &[]);
+    assert_eq!(asked.exit, 2, "{}", asked.all());
+    let why = format!("{} {}", asked.text(&["error", "message"]), asked.text(&["error", "hint"]));
+    assert!(why.contains("emails, tickets") && why.contains("--effects TABLE"), "{why}");
+    let both: &[&str] = &["--effects", "tickets", "--effects", "emails"];
+    assert_eq!(said(&verify(&path, both)), ("exactly once: 3 requests, 6 effects".into(), 0));
+    let one = said(&verify(&path, &["--effects", "tickets"]));
+    assert_eq!(one, ("exactly once: 3 requests, 3 effects".into(), 0));
+    for (sql, sentence, exit) in [
+        ("INSERT INTO emails VALUES (9,'b','two again')", "NOT exactly once: 1 duplicate", 1),
+        (
+            "DELETE FROM emails WHERE email_id = 3",
+            "can't say whether exactly once: 1 done without one in emails (3 requests, 5 effects)",
+            0,
+        ),
+        (
+            "INSERT INTO emails VALUES (9,'gone','x')",
+            "NOT exactly once: 1 effect without request",
+            1,
+        ),
+        // Its key is the rowid, which anybody may give: old and lost look alike.
+        (
+            "INSERT INTO emails VALUES (-9,'gone','x')",
+            "NOT exactly once: 1 effect without request",
+            1,
+        ),
+        ("INSERT INTO emails VALUES (9,NULL,'x')", "NOT exactly once: 1 effect without request", 1),
+        (
+            "DELETE FROM emails WHERE email_id = 3; DELETE FROM tickets WHERE request_id='c'",
+            "NOT exactly once: 1 done without effect",
+            1,
+        ),
+    ] {
+        let path = made(dir.path(), "DELETE", &format!("{emails} {sql}"));
+        assert_eq!(said(&verify(&path, both)), (sentence.into(), exit), "{sql}");
+    }
+    for wrong in ["nothing", "requests"] {
+        assert_eq!(verify(&path, &["--effects", wrong]).exit, 2, "{wrong}");
+    }
+    // The same choice everywhere: no number comes from a table that nobody has named.
+    let rows = |more: &[&str]| {
+        let mut args = vec!["rows", "--json", "--ledger", path.to_str().unwrap()];
+        args.extend(more);
+        redial(&args)
+    };
+    let plain = rows(&[]);
+    assert_eq!((plain.exit, plain.get(&["effects"])), (0, "null".into()), "{}", plain.all());
+    assert!(plain.get(&["remarks"]).contains("emails, tickets"), "{}", plain.all());
+    assert_eq!(rows(both).get(&["effects"]), "4");
+    let find = redial(&["find", "a", "--json", "--ledger", path.to_str().unwrap()]);
+    assert!(find.get(&["remarks"]).contains("1 in emails, 1 in tickets"), "{}", find.all());
+}
+
+#[test]
+fn effects_in_a_table_without_rowids_and_beyond_hundreds_of_tables_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let many: String = (0..600).map(|i| format!("CREATE TABLE a{i:03}(n INT);")).collect();
+    let sql = format!(
+        "{many} CREATE TABLE zz(ticket_id TEXT PRIMARY KEY, request_id TEXT, title TEXT, body TEXT) WITHOUT ROWID;
+         INSERT INTO zz SELECT * FROM tickets; DROP TABLE tickets;"
+    );
+    let path = made(dir.path(), "WAL", &sql);
+    assert_eq!(said(&verify(&path, &[])), ("exactly once: 3 requests, 3 effects".into(), 0));
+    for (more, sentence) in [
+        ("INSERT INTO zz VALUES ('T-9','b','x','y')", "NOT exactly once: 1 duplicate"),
+        ("DELETE FROM requests WHERE request_id='a'", "NOT exactly once: 1 effect without request"),
+        ("DELETE FROM requests WHERE request_id='c'", "NOT exactly once: 1 effect without request"),
+    ] {
+        let path = made(dir.path(), "WAL", &format!("{sql} {more}"));
+        assert_eq!(said(&verify(&path, &[])), (sentence.into(), 1), "{more}");
+    }
+}
+
+#[test]
+fn a_ledger_that_somebody_holds_is_said_to_be_locked_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for journal in ["WAL", "DELETE"] {
+        let path = made(dir.path(), journal, "");
+        let holder = Connection::open(&path).unwrap();
+        holder
+            .execute_batch("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM tickets")
+            .unwrap();
+        let begin = std::time::Instant::now();
+        let r = verify(&path, &[]);
+        assert_eq!(r.exit, 6, "{journal}: {}", r.all());
+        assert!(r.text(&["error", "message"]).contains("locked"), "{journal}: {}", r.all());
+        assert!(begin.elapsed().as_secs() < 5, "{journal}: {:?}", begin.elapsed());
     }
 }
 

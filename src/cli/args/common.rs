@@ -66,6 +66,9 @@ pub struct LedgerArgs {
     /// The server's ledger, a SQLite file (only ever read)
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    /// A table of it that holds effects, where several could (repeatable) [default: the only one with a request_id]
+    #[arg(long, value_name = "TABLE", requires = "ledger")]
+    pub effects: Vec<String>,
     /// After how many seconds a claim counts as stale; it should be the server's own limit
     #[arg(long, value_name = "N", default_value_t = 120.0, value_parser = seconds)]
     pub stale_seconds: f64,

@@ -25,6 +25,12 @@ pub struct KilltestArgs {
     /// The ledger that the server writes and effects are counted in; needed for any server but the built-in one
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    /// A table of that ledger that holds effects, where several could (repeatable)
+    #[arg(long, value_name = "TABLE", requires = "ledger")]
+    pub effects: Vec<String>,
+    /// After the last trial: count again once nothing has changed for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = super::common::seconds)]
+    pub settle: f64,
     /// Where the server listens, if it speaks HTTP; it is started with --start
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub http: Option<String>,

@@ -5,8 +5,11 @@
 //! failed. Everything else is void, since a published test once killed the launcher, retried a call that had
 //! succeeded, and proved nothing.
 
+mod settle;
 mod subject;
 mod trial;
+
+pub use settle::Settled;
 
 use super::effects::Effects;
 use super::process::Server;
@@ -55,6 +58,10 @@ pub struct Plan {
     pub keep: PathBuf,
     /// The ledger that is counted in; a fresh one for the built-in server.
     pub ledger: Option<PathBuf>,
+    /// Its tables that hold effects, where several could.
+    pub effects: Vec<String>,
+    /// For how long nothing may change before the last count.
+    pub settle: Duration,
     /// The server.
     pub target: Target,
     /// The protocol.
@@ -89,6 +96,8 @@ pub struct Trial {
     pub repeat: String,
     /// The recording, if one was kept.
     pub recording: Option<PathBuf>,
+    /// It was first counted with so many effects, and ended with others.
+    pub late_from: Option<u64>,
 }
 
 /// All trials.
@@ -100,6 +109,8 @@ pub struct Report {
     pub tool: String,
     /// How long all took.
     pub took_s: f64,
+    /// What the count after a quiet time showed; `None` while it is to come.
+    pub settled: Option<Settled>,
 }
 
 impl Report {
@@ -119,9 +130,11 @@ impl Report {
     pub fn lost(&self) -> u64 {
         self.count(|v| *v == Verdict::Effects(0))
     }
-    /// Some trial counted and all that did ended with one effect.
+    /// Some trial counted, all that did ended with one effect, counted again after a quiet time, and no other effect
+    /// came.
     pub fn proves(&self) -> bool {
-        self.exactly_once() > 0 && self.duplicates() + self.lost() == 0
+        let explains = self.settled.as_ref().is_some_and(Settled::explains);
+        self.exactly_once() > 0 && self.duplicates() + self.lost() == 0 && explains
     }
     fn count(&self, of: impl Fn(&Verdict) -> bool) -> u64 {
         self.trials.iter().filter(|t| of(&t.verdict)).count() as u64
@@ -139,6 +152,8 @@ struct Run {
     is_charge: bool,
     /// How long one undisturbed call takes (servers without kill points).
     work: Duration,
+    /// The request_id of that call.
+    undisturbed: Option<String>,
 }
 
 /// Runs the test; each trial is handed to `seen` when it ends.
@@ -149,6 +164,7 @@ struct Run {
 pub async fn run(plan: Plan, mut seen: impl FnMut(&Trial)) -> Result<Report> {
     let begin = Instant::now();
     let mut run = prepare(plan).await?;
+    let before = run.before().await?;
     let tool = run.measure().await?;
     let run = Arc::new(run);
     let tool = Arc::new(tool);
@@ -176,6 +192,7 @@ pub async fn run(plan: Plan, mut seen: impl FnMut(&Trial)) -> Result<Report> {
         seen(&trial);
         report.trials.push(trial);
     }
+    report.settled = Some(run.settle(&mut report, before).await?);
     report.took_s = begin.elapsed().as_secs_f64();
     Ok(report)
 }
@@ -219,10 +236,11 @@ async fn prepare(plan: Plan) -> Result<Run> {
     Ok(Run {
         program: program.to_string_lossy().into_owned(),
         tag: format!("{:08x}", u32::from_be_bytes(tag)),
-        ledger: (!is_charge).then(|| Ledger::open(path)),
+        ledger: (!is_charge).then(|| Ledger::counting(path, &plan.effects)),
         is_charge,
         folder,
         work: Duration::ZERO,
+        undisturbed: None,
         plan,
     })
 }

@@ -28,6 +28,7 @@ impl Run {
             replayed: None,
             repeat: String::new(),
             recording: None,
+            late_from: None,
         };
         let args = arguments(tool, &trial.request_id, n, &self.tag);
         let clients = match &self.plan.target {
