@@ -10,6 +10,7 @@ use super::lean;
 use crate::journal::AnswerStatus;
 use crate::journal::belongs;
 use crate::json::raw;
+use crate::wire::broken::{broken, fault};
 use crate::wire::frame::Answer;
 use crate::wire::id::Id;
 
@@ -24,7 +25,12 @@ pub(super) enum End<'a> {
 
 impl Audit {
     pub(super) fn server_said(&mut self, at: At, frame: &str, exchange: Option<u64>) {
-        let Some(e) = Envelope::of(frame) else { return };
+        // The quick reader passes over what no JSON reader takes.
+        let python = frame.contains("NaN") || frame.contains("Infinity");
+        if python && fault(frame).is_some() {
+            return self.no_json(at, frame);
+        }
+        let Some(e) = Envelope::of(frame) else { return self.no_json(at, frame) };
         let x = exchange.and_then(|x| self.exchanges.get(&x)).cloned();
         let answer = match e.method.map(lean::text) {
             Some(Some(method)) => return self.server_asked(at, &method, e.id.is_some(), exchange),
@@ -70,6 +76,20 @@ impl Audit {
     fn may_come(&self, key: Key, x: Option<&Exchange>) -> bool {
         let apart = self.lives.get(&key.0).is_some_and(|l| l.apart);
         !of_exchange(key) || apart || x.is_some_and(|x| x.resumes)
+    }
+
+    /// A text that should have been an answer, by the journal's rule (`journal::strange`).
+    pub(super) fn no_json(&mut self, at: At, text: &str) {
+        for found in broken(text).into_iter().filter(|b| !b.quoted) {
+            let mut keys = found.ids.iter().filter_map(|id| {
+                let key = self.waiting_for((at.generation, 0, number(&id.to_json())))?;
+                matches!(self.waits.get(&key), Some(Waits::Call(_))).then_some(key)
+            });
+            if let (Some(key), None) = (keys.next(), keys.next()) {
+                let why = format!("answered with a line that is no JSON: {}", found.why);
+                self.not_known(key, why);
+            }
+        }
     }
 
     /// A message that is none. A plain body is the answer of its exchange, whatever its id; on a stream the answer

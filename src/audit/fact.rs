@@ -86,6 +86,18 @@ pub enum Fact<'a> {
     },
     /// Answers of this life come on one stream, whatever exchange asked (HTTP+SSE of 2024-11-05).
     Apart,
+    /// A line of the server that is no JSON-RPC.
+    Noise {
+        /// What it says.
+        text: Cow<'a, str>,
+    },
+    /// What came in place of the answer to what this event sent could not be read.
+    NoAnswer {
+        /// The event.
+        sent: u64,
+        /// Why.
+        why: String,
+    },
     /// An answer came that could not be read.
     Unreadable {
         /// Which.

@@ -280,6 +280,12 @@ impl Audit {
                 self.exchanges.entry(exchange).or_default().resumes = true;
             }
             Fact::Apart => self.lives.entry(at.generation).or_default().apart = true,
+            Fact::Noise { text } => self.no_json(at, &text),
+            Fact::NoAnswer { sent, why } => {
+                if let Some(key) = self.sent.get(&sent).copied() {
+                    self.not_known(key, format!("answered with a line that is no JSON: {why}"));
+                }
+            }
             Fact::Unreadable { exchange, why } => self.unreadable(exchange, why),
             Fact::Redirected { exchange } => {
                 if let Some(x) = self.exchanges.get_mut(&exchange) {

@@ -516,6 +516,34 @@ fn http_exchanges_prove_what_the_journal_says_they_prove() {
             both.same(&about);
         }
     }
+    // What should have been an answer and is no JSON.
+    for (line, unknown) in [
+        (r#"{"jsonrpc":"2.0","id":1,"result":{"v":NaN}}"#, 1),
+        (r#"{"jsonrpc":"2.0","id":1,"result":{"#, 1),
+        (r#"{"jsonrpc":"2.0","id":2,"result":{"#, 0),
+        (r#"log {"jsonrpc":"2.0","id":1,"result":{}}"#, 0),
+        (r#"{"level":"info","id":1}"#, 0),
+    ] {
+        for noise in [true, false] {
+            let mut both = Both::new();
+            both.tell(Event::Opened {
+                transport: Transport::Stdio { command: vec!["s".into()], pid: Some(1) },
+            });
+            both.call("{}", None);
+            both.tell(match noise {
+                true => Event::Noise { raw: line.into(), cut: 0 },
+                false => Event::Received { raw: line.into(), exchange: None },
+            });
+            both.same(line);
+            assert_eq!(ends(&both.1).2, unknown, "{line}");
+        }
+    }
+    let mut both = Both::new();
+    both.tell(Event::Opened { transport: Transport::Http { url: "u".into() } });
+    both.call("{}", None);
+    both.tell(Event::Note(crate::journal::Note::NoAnswer { call: 2, why: "w".into() }));
+    both.same("no answer");
+    assert_eq!(ends(&both.1).2, 1);
     // An answer that could not be read.
     let mut both = Both::new();
     both.tell(Event::Opened { transport: Transport::Http { url: "u".into() } });

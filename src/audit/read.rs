@@ -95,6 +95,12 @@ impl Reader {
             each(at, fact);
             return Ok(());
         }
+        if m.kind == "\"noise\""
+            && let Some(text) = m.text.filter(|t| t.contains("id")).and_then(lean::text)
+        {
+            each(self.place(number, &m)?, Fact::Noise { text });
+            return Ok(());
+        }
         if matches!(m.kind, "\"stderr\"" | "\"noise\"" | "\"part\"") {
             each(self.place(number, &m)?, Fact::Other);
             return Ok(());
@@ -174,6 +180,9 @@ impl Reader {
             }
             Kind::Note(Note::TimedOut { call, .. }) => {
                 Fact::GivenUp { sent: call + self.base.seq, why: "no answer within its limit" }
+            }
+            Kind::Note(Note::NoAnswer { call, why }) => {
+                Fact::NoAnswer { sent: call + self.base.seq, why: why.clone() }
             }
             Kind::Note(Note::Cancelled { call } | Note::StoppedWaiting { call }) => {
                 Fact::GivenUp { sent: call + self.base.seq, why: "given up by the client" }

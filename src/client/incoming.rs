@@ -5,13 +5,18 @@ use super::conn::{Conn, Reply, Transport};
 use super::driver::LinkEvent;
 use super::modern;
 use crate::journal::Kind;
-use crate::journal::event::Purpose;
+use crate::journal::event::{Note, Purpose};
 use crate::journal::refusal::short;
+use crate::wire::broken::broken;
 use crate::wire::frame::{self, Answer, Frame};
 use crate::wire::id::Id;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a proper answer may take to follow one that was only quoted, or was damaged.
+const QUOTED: Duration = Duration::from_millis(500);
 
 impl Conn {
     /// A JSON-RPC text under a status that is not 2xx: kept, but it is its exchange that answers.
@@ -50,6 +55,30 @@ impl Conn {
         }
         self.take(frame, exchange, || raw.clone());
         true
+    }
+
+    /// What came is no JSON-RPC: who waits for the answer that it should have been is told soon, unless that comes
+    /// properly as well.
+    pub fn no_json(self: &Arc<Conn>, raw: &Bytes, came: Option<u64>) {
+        let text = String::from_utf8_lossy(raw);
+        for found in broken(&text) {
+            let waits = |id: &&Id| self.is_waiting_on(id, came);
+            let mut ids = found.ids.iter().filter(waits);
+            let (Some(id), None) = (ids.next(), ids.next()) else { continue };
+            let (conn, id, raw) = (self.clone(), id.clone(), raw.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(QUOTED).await;
+                if !conn.is_waiting(&id) {
+                    return;
+                }
+                let call = conn.journal.read(|s| s.pending_under(conn.generation, &id));
+                if let Some(call) = call {
+                    conn.log(Kind::Note(Note::NoAnswer { call, why: found.why }));
+                }
+                // A call's later answer still reaches the journal.
+                conn.resolve(&id, Reply::Frame(raw));
+            });
+        }
     }
 
     /// One message; `raw` gives its bytes. A batch in a batch is none: depth is not the server's to choose.

@@ -5,6 +5,7 @@ use super::handshake::Failure;
 use super::http::status_words;
 use crate::journal::refusal::{self, short};
 use crate::json::raw;
+use crate::wire::broken::broken;
 use crate::wire::frame::{Answer, Frame};
 use tokio::sync::oneshot;
 
@@ -71,7 +72,10 @@ pub(super) fn read(
             Some(status) => {
                 Reading::Status { status, words: status_words(status, raw, www, location) }
             }
-            None => none("an answer that is none".into()),
+            None => match broken(&text).first() {
+                Some(b) => none(format!("answered with a line that is no JSON: {}", b.why)),
+                None => none("an answer that is none".into()),
+            },
         },
     })
 }

@@ -274,7 +274,8 @@ async fn read_stdout(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
 
 fn take_line(conn: &Arc<Conn>, raw: Bytes, cut: u64) {
     if cut > 0 || !conn.incoming(raw.clone(), None) {
-        conn.log(Kind::Noise { raw, cut });
+        conn.log(Kind::Noise { raw: raw.clone(), cut });
+        conn.no_json(&raw, None);
     }
 }
 

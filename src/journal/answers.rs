@@ -9,7 +9,7 @@ use super::live::Progress;
 use super::refusal::{self, first_line};
 use super::text::Text;
 use super::tools::{Tool, ToolList};
-use super::{ends, settle, task};
+use super::{ends, settle, strange, task};
 use crate::json::raw;
 use crate::wire::frame::{self, Answer, Frame};
 use crate::wire::id::Id;
@@ -44,7 +44,7 @@ impl Session {
                 }
             }
             Frame::Request { method, .. } => self.asked(method),
-            Frame::NotRpc => {}
+            Frame::NotRpc => strange::no_json(self, event, &text),
         }
     }
 

@@ -10,6 +10,7 @@ use super::refusal::short;
 use super::settle;
 use crate::json::raw::{self, Object};
 use crate::time::Time;
+use crate::wire::id::Id;
 use std::fmt;
 
 /// Why an answer under a call's id is not counted as the call's.
@@ -88,17 +89,24 @@ impl Session {
         })
     }
 
+    /// The call that waits under this JSON-RPC id.
+    pub fn pending_under(&self, generation: u32, id: &Id) -> Option<CallId> {
+        let call = self.by_id.get(&(generation, id.clone()))?;
+        self.calls.get(call).filter(|c| c.is_pending()).map(|c| c.id)
+    }
+
     /// Marks a call with an answer that does not count. Where nothing else would tell its end, that is known now: the
     /// id is used up, and what became of the call is not known.
     pub(super) fn disown(&mut self, at: Time, call: CallId, why: Disowned) {
         let Some(c) = self.calls.get_mut(&call) else { return };
         let words = format!("call {} ({}): {why}", c.rpc_id, short(&c.tool, 64));
+        let no_json = matches!(why, Disowned::NoJson(_));
         let elsewhere = matches!(why, Disowned::Misplaced(_));
         c.live.disowned = Some(why.clone());
         let exchange = c.exchange;
         let open = exchange.is_some_and(|x| self.exchanges.contains_key(&x));
         self.note(at, words);
-        if !elsewhere && !open {
+        if no_json || (!elsewhere && !open) {
             // `end` says why, as it does for every disowned answer.
             let said = match &why {
                 Disowned::NoJson(_) => "its answer can't be read",

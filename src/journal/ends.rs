@@ -11,6 +11,7 @@ use super::refusal::{
 use super::settle::{answered, end, left_open};
 use super::waiting::UNREAD;
 use crate::time::Time;
+use crate::wire::broken::broken;
 use crate::wire::frame::Answer;
 use crate::wire::id::Id;
 use bytes::Bytes;
@@ -160,6 +161,11 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
         // The tap asks for none, but a server may compress all the same.
         let why = format!("HTTP {status}, a body that is no text (compressed?): it was not read");
         (Outcome::Unknown, why)
+    } else if let Some(fault) = broken(&text).first() {
+        (
+            Outcome::Unknown,
+            format!("HTTP {status}, answered with a body that is no JSON: {}", fault.why),
+        )
     } else {
         (Outcome::Unknown, format!("HTTP {status}, a body that is not JSON-RPC: {shown}"))
     };

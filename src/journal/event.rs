@@ -156,6 +156,8 @@ pub enum Note {
     Limit { call: u64, limit_s: f64, extends: bool },
     /// The server answered that it is not finished, and nothing here will go on with it; why.
     LeftOpen { call: u64, why: String },
+    /// What came in place of a call's answer can't be read, and no better one came; why.
+    NoAnswer { call: u64, why: String },
     /// redial is about to end this generation's process, and why: what follows is its own doing.
     Ending { why: String },
     /// The server does not read its stdin: the frame sent as event `from`, and what came after it, waits in a full

@@ -3,6 +3,7 @@
 //! Pure and total: any event in any order is taken, nothing is cleared when a server dies. What came in is read
 //! in `answers`, `exchange` and `task`; the rules by which a call is settled are in `settle`.
 
+use super::belongs::Disowned;
 use super::call::{Call, CallId};
 use super::event::{Event, Kind, LinkState, Note, Transport};
 use super::exchange::Exchange;
@@ -245,6 +246,9 @@ impl Session {
                     c.live.limit_s = Some(*limit_s);
                     c.live.limit_extends = *extends;
                 }
+            }
+            Note::NoAnswer { call, why } => {
+                self.disown(at, *call, Disowned::NoJson(why.clone()));
             }
             Note::LeftOpen { call, why } => settle::left_open(self, at, *call, why),
             Note::Remark { call, text } => {

@@ -1,11 +1,15 @@
 //! Names what comes on stdout and is not MCP: LSP framing, pretty-printed messages, lines over the limit
 //! (field log, rows 66 to 71). Marks it in words; never takes it for a message.
 
+use super::belongs::Disowned;
 use super::call::Outcome;
 use super::event::Event;
 use super::fold::{Misfit, Session};
 use super::settle;
+use crate::json::raw;
+use crate::size::size;
 use crate::time::Time;
+use crate::wire::broken::{broken, fault};
 use crate::wire::frame::Frame;
 use crate::wire::id::Id;
 use bytes::Bytes;
@@ -15,21 +19,35 @@ use bytes::Bytes;
 pub(super) struct Block {
     text: String,
     lines: usize,
+    /// How often it was looked at as a whole.
+    tries: u32,
 }
 
 /// The longest block that is looked at.
 const BLOCK_BYTES: usize = 1 << 20;
+
+/// How often a block is looked at as a whole before its plain end.
+const TRIES: u32 = 100;
+
+/// A line that an object or a list begins on and does not end on.
+fn begins_a_message(line: &str) -> bool {
+    line == "["
+        || line == "{"
+        || (line.starts_with('{')
+            && fault(line).is_some_and(|f| f.ends_with(&format!(" {}", line.len()))))
+}
 
 /// A line on stdout that is no JSON-RPC.
 pub(super) fn noise(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
     if cut > 0 {
         return over_the_limit(s, event, raw, cut);
     }
+    let line = String::from_utf8_lossy(raw);
+    no_json(s, event, &line);
     if raw.len() > BLOCK_BYTES {
         s.block = None;
         return;
     }
-    let line = String::from_utf8_lossy(raw);
     // With this framing there is no newline after a message: the next header sticks to it.
     if line.trim_start().to_ascii_lowercase().starts_with("content-length:")
         || (line.starts_with('{') && line.contains("}Content-Length:"))
@@ -39,22 +57,49 @@ pub(super) fn noise(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
     }
     let line = line.trim_end();
     match &mut s.block {
-        None if line == "{" || line == "[" => {
-            s.block = Some(Block { text: line.to_owned(), lines: 1 });
+        None if begins_a_message(line) => {
+            s.block = Some(Block { text: line.to_owned(), lines: 1, tries: 0 });
         }
         None => {}
         Some(b) => {
             b.text.push('\n');
             b.text.push_str(line);
             b.lines += 1;
-            // The end of the outermost object of a pretty-printed text stands at the line's start.
-            if matches!(line, "}" | "]") {
+            // The end of the outermost object of a pretty-printed text stands at the line's start; of one that was only
+            // broken somewhere it may stand anywhere.
+            let ends = line.ends_with(['}', ']']);
+            b.tries += u32::from(ends);
+            let whole = ends && b.tries <= TRIES && raw::members(&b.text).is_some();
+            if matches!(line, "}" | "]") || whole {
                 if let Some(b) = s.block.take() {
                     printed_over_lines(s, event, &b);
                 }
             } else if b.text.len() > BLOCK_BYTES {
                 s.block = None;
             }
+        }
+    }
+}
+
+/// A text that should have been the answer of a pending call: marked at once, and with it the call is over, unless the
+/// answer is only quoted in other text, as a log does with one that is sent properly too.
+pub(super) fn no_json(s: &mut Session, event: &Event, text: &str) {
+    for found in broken(text) {
+        let mut calls = found.ids.iter().filter_map(|id| {
+            let call = s.by_id.get(&(event.generation, id.clone())).copied()?;
+            s.calls.get(&call).filter(|c| c.is_pending()).map(|c| c.id)
+        });
+        // Where more than one waits, nobody can tell whose it is.
+        let (Some(call), None) = (calls.next(), calls.next()) else { continue };
+        match found.quoted {
+            true => {
+                let why = Disowned::NoJson(found.why);
+                s.note(event.at, format!("call {call}: {why}"));
+                if let Some(c) = s.calls.get_mut(&call) {
+                    c.live.disowned = Some(why);
+                }
+            }
+            false => s.disown(event.at, call, Disowned::NoJson(found.why)),
         }
     }
 }
@@ -91,8 +136,16 @@ fn misfit(s: &mut Session, event: &Event, words: String) {
 /// A line that was cut is no message any more, but its head may say whose answer it was.
 fn over_the_limit(s: &mut Session, event: &Event, raw: &Bytes, cut: u64) {
     let whole = raw.len() as u64 + cut;
-    let why = format!("it has {whole} bytes, over the limit of {} MiB", raw.len() >> 20);
-    s.note(event.at, format!("a message of {whole} bytes was cut: {cut} bytes were dropped"));
+    let why = over(whole, raw);
+    s.note(
+        event.at,
+        format!(
+            "a message of {} is over redial's limit of {}: {} of it were not read",
+            size(whole),
+            limit(raw),
+            size(cut)
+        ),
+    );
     let call = head_id(raw).and_then(|id| s.by_id.get(&(event.generation, id)).copied());
     if let Some(call) = call {
         end_cut(s, event.at, call, &why);
@@ -117,11 +170,20 @@ pub(super) fn over_the_limit_of(
     let stream = s.calls.get(&call).is_some_and(|c| c.live.stream);
     if good && (!stream || (own.is_some() && head_id(raw) == own)) {
         let whole = raw.len() as u64 + cut;
-        let why =
-            format!("it has {whole} bytes, over the limit of {} MiB", raw.len().div_ceil(1 << 20));
-        end_cut(s, at, call, &why);
+        end_cut(s, at, call, &over(whole, raw));
     }
     good
+}
+
+/// Why a message that is over the limit is not read; `raw` is what was kept of it, up to that limit.
+fn over(whole: u64, raw: &Bytes) -> String {
+    format!("it has {}, over redial's limit of {}", size(whole), limit(raw))
+}
+
+/// The limit up to which this was kept: of an event its field names count too, so it is a few bytes more.
+fn limit(raw: &Bytes) -> String {
+    let unit = if raw.len() > 1 << 20 { 1 << 20 } else { 1 << 10 };
+    size((raw.len().div_ceil(unit) * unit) as u64)
 }
 
 fn end_cut(s: &mut Session, at: Time, call: u64, why: &str) {

@@ -204,11 +204,14 @@ impl Tap {
             },
             self.recorded(&headers, session.as_deref()),
         );
-        // What is compressed all the same can't be read piece by piece.
-        let coded = headers.get(header::CONTENT_ENCODING).is_some_and(|e| e != "identity");
-        let is_events = !coded && content_type.is_some_and(|c| is_event_stream(&c));
+        let is_events = content_type.is_some_and(|c| is_event_stream(&c));
+        // A server may compress though it was asked not to.
+        let codings = headers.get_all(header::CONTENT_ENCODING).iter();
+        let codings: Vec<_> = codings.map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
+        let coding = codings.join(",");
         let length = response.content_length();
-        let mut out = Response::new(Body::from_stream(x.stream(response, is_events, length)));
+        let mut out =
+            Response::new(Body::from_stream(x.stream(response, is_events, &coding, length)));
         *out.status_mut() = status;
         *out.headers_mut() = passed_on(&headers);
         out

@@ -84,6 +84,7 @@ impl Numbers {
                 | Note::Limit { call: n, .. }
                 | Note::LeftOpen { call: n, .. }
                 | Note::Remark { call: n, .. }
+                | Note::NoAnswer { call: n, .. }
                 | Note::Stdin { from: n, .. },
             ) => *n = n.saturating_add(base),
             _ => {}

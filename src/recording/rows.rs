@@ -240,6 +240,9 @@ fn words(what: &What) -> Option<String> {
                 "the server does not read its stdin".into()
             }
             Kind::Note(Note::Stdin { .. }) => "the server reads its stdin again".into(),
+            Kind::Note(Note::NoAnswer { call, why }) => {
+                format!("call {call}: answered with a line that is no JSON: {why}")
+            }
             Kind::Note(Note::Remark { call, text }) => format!("call {call}: {text}"),
             Kind::Note(Note::Text(t)) => t.clone(),
             Kind::Http { exchange, what } => http_words(*exchange, what)?,

@@ -2,6 +2,8 @@
 //! arguments mirrored into headers.
 //! Pure: no IO, no policy, no clock.
 
+pub mod broken;
+pub mod coding;
 pub mod frame;
 pub mod id;
 pub mod lines;

@@ -129,10 +129,10 @@ async fn a_line_over_the_limit_is_cut_and_the_next_one_counts() {
     let long = r#"n=$((n+1)); if [ $n = 1 ]; then printf '{"jsonrpc":"2.0","id":%s,"result":{"content":"' "$id"; head -c 68157440 /dev/zero | tr '\0' x; printf '"}}\n'; else"#;
     let client = ready(server("n=0", &format!("{long} {ANSWER}; fi")), legacy()).await;
     let (cut, why) = outcome(&client, 60.0).await;
-    assert!(cut == Outcome::Unknown && why.contains("over the limit of 64 MiB"), "{why}");
+    assert!(cut == Outcome::Unknown && why.contains("over redial's limit of 64 MiB"), "{why}");
     assert_eq!(outcome(&client, 20.0).await.0, Outcome::Ok);
     client.journal().read(|s| {
-        let told = s.notes.iter().any(|(_, n)| n.contains("bytes were dropped"));
+        let told = s.notes.iter().any(|(_, n)| n.contains("of it were not read"));
         assert!(told && s.generations.len() == 1, "{:?}", s.notes);
     });
     client.close().await;

@@ -25,6 +25,7 @@ mod client_odd;
 mod client_stdio;
 mod client_stream;
 mod client_task;
+mod client_wire;
 mod flood_keys;
 mod interop;
 mod interop_sdk;

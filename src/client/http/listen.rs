@@ -3,7 +3,7 @@
 //! and it is not asked again. No reconnect storm (field log, row 81): streams that bring nothing are asked for
 //! ever more seldom.
 
-use super::stream::{Resume, unfinished};
+use super::stream::{Flow, Resume, Stop, unfinished};
 use super::{BODY_LIMIT, header, root_cause, shown_url, status_event};
 use crate::client::conn::{Conn, Transport};
 use crate::client::driver::LinkEvent;
@@ -76,8 +76,14 @@ async fn once(
         return Heard::None;
     }
     let mut parser = Parser::new(BODY_LIMIT);
+    let mut flow = Flow::new(conn, exchange);
+    if flow.begin(&response).is_err() {
+        // It is optional, and can't be read: there is none.
+        log(event::Http::End);
+        return Heard::None;
+    }
     loop {
-        match response.chunk().await {
+        match flow.next(&mut response).await {
             Ok(Some(chunk)) => {
                 parser.feed(&chunk, |e| resume.take(conn, e, None));
                 breathe().await;
@@ -87,10 +93,14 @@ async fn once(
                 log(event::Http::End);
                 return Heard::Ended;
             }
-            Err(e) => {
+            Err(Stop::Broke(why)) => {
                 unfinished(conn, exchange, &mut parser);
                 // Cut in the middle: the server may be gone; the next GET will tell.
-                log(event::Http::Failed { why: root_cause(&e), connected: true });
+                log(event::Http::Failed { why, connected: true });
+                return Heard::Ended;
+            }
+            Err(Stop::ByUs(_)) => {
+                log(event::Http::End);
                 return Heard::Ended;
             }
         }
@@ -110,7 +120,9 @@ pub(in crate::client) async fn is_old_sse(conn: &Arc<Conn>) -> bool {
         if !response.status().is_success() || !stream {
             return Some(false);
         }
-        let chunk = response.chunk().await.ok()??;
+        let mut flow = Flow::new(conn, exchange);
+        flow.begin(&response).ok()?;
+        let chunk = flow.next(&mut response).await.ok()??;
         let text = String::from_utf8_lossy(&chunk).into_owned();
         Some(
             text.lines()

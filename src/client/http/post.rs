@@ -1,7 +1,7 @@
 //! One POST from its request line to its end: redirects within the origin, JSON or a stream as the answer,
 //! and what each way to break proves.
 
-use super::stream::{self, Flow};
+use super::stream::{self, Flow, Stop};
 use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, root_cause, shown_url, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
@@ -9,6 +9,7 @@ use crate::journal::ends::is_this_answer;
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event, refusal};
 use crate::json::raw;
+use crate::size::size;
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
 use bytes::{Bytes, BytesMut};
@@ -49,7 +50,7 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
                 log(event::Http::Partial { raw: came.slice(..came.len().min(PLAIN_LIMIT)) });
             }
             return match by_us {
-                true => failed(&conn, &post, why, true),
+                true => gone(&conn, &post, why),
                 false => broke(&conn, &post, why, true),
             };
         }
@@ -132,6 +133,14 @@ fn opens(frame: &[u8]) -> bool {
     raw::get_str(&text, "method").is_some_and(|m| m == "initialize" || m == "server/discover")
 }
 
+/// redial itself reads no further, which was told; the connection is closed.
+pub(super) fn gone(conn: &Conn, post: &Post, why: String) {
+    conn.log(Kind::Http { exchange: post.exchange, what: event::Http::End });
+    if let Some(id) = &post.id {
+        conn.resolve(id, Reply::Gone { why });
+    }
+}
+
 /// The exchange failed, and that says nothing of the link: told to the journal and to whoever waits.
 pub(super) fn failed(conn: &Conn, post: &Post, why: String, connected: bool) {
     let exchange = post.exchange;
@@ -204,17 +213,28 @@ async fn read_body(
     let length = response.content_length();
     let mut body = BytesMut::new();
     let mut flow = Flow::new(conn, exchange);
+    let by_us = |came: BytesMut, why| Cut { came: came.freeze(), why, by_us: true };
+    if let Err(Stop::ByUs(why) | Stop::Broke(why)) = flow.begin(&response) {
+        // Bytes that can't be read are no evidence for anybody.
+        return Err(by_us(BytesMut::new(), why));
+    }
     loop {
         match flow.next(&mut response).await {
             Ok(Some(chunk)) if body.len() + chunk.len() > BODY_LIMIT => {
-                let why = format!("the answer is over {} MiB", BODY_LIMIT >> 20);
-                return Err(Cut { came: body.freeze(), why, by_us: true });
+                let why = format!(
+                    "redial stopped reading at its limit of {}, and more was coming",
+                    size(BODY_LIMIT as u64)
+                );
+                if let Stop::ByUs(why) = flow.unreadable(why) {
+                    return Err(by_us(body, why));
+                }
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(body.freeze()),
-            Err(e) => {
+            Err(Stop::ByUs(why)) => return Err(by_us(body, why)),
+            Err(Stop::Broke(e)) => {
                 let of = length.map_or_else(String::new, |l| format!(" of {l}"));
-                let why = format!("cut after {}{of} bytes: {}", body.len(), root_cause(&e));
+                let why = format!("cut after {}{of} bytes: {e}", body.len());
                 return Err(Cut { came: body.freeze(), why, by_us: false });
             }
         }

@@ -8,6 +8,7 @@ use crate::client::stdio::breathe;
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event, refusal};
 use crate::json::raw;
+use crate::wire::coding::{Decoder, Fault};
 use crate::wire::frame::Answer;
 use crate::wire::sse::{Parser, Sse};
 use bytes::Bytes;
@@ -27,19 +28,71 @@ pub(super) struct Flow<'a> {
     pub keepalives: u64,
     told_at: Instant,
     untold: bool,
+    decoder: Option<Decoder>,
+}
+
+/// Why no more of an answer is read.
+pub(super) enum Stop {
+    /// The connection broke.
+    Broke(String),
+    /// redial can't or won't read on: the link is fine.
+    ByUs(String),
 }
 
 impl<'a> Flow<'a> {
     pub fn new(conn: &'a Conn, exchange: u64) -> Flow<'a> {
         let told_at = Instant::now();
-        Flow { conn, exchange, bytes: 0, keepalives: 0, told_at, untold: false }
+        Flow { conn, exchange, bytes: 0, keepalives: 0, told_at, untold: false, decoder: None }
     }
 
-    /// The next chunk; tells what came while it waits.
-    pub async fn next(
-        &mut self,
-        response: &mut reqwest::Response,
-    ) -> reqwest::Result<Option<Bytes>> {
+    /// The body that comes next is coded as this response says.
+    ///
+    /// # Errors
+    /// A coding that is not known; it is told to the journal.
+    pub fn begin(&mut self, response: &reqwest::Response) -> Result<(), Stop> {
+        match decoder(response) {
+            Ok(decoder) => {
+                self.decoder = decoder;
+                Ok(())
+            }
+            Err(fault) => Err(self.unreadable(fault.to_string())),
+        }
+    }
+
+    /// redial reads no further; why. Told before anything acts on it.
+    pub fn unreadable(&self, why: String) -> Stop {
+        let what = event::Http::Unreadable { why: why.clone() };
+        self.conn.log(Kind::Http { exchange: self.exchange, what });
+        Stop::ByUs(format!("the answer was not read: {why}"))
+    }
+
+    /// The next bytes of the body as they were before they were coded; tells what came while it waits.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    pub async fn next(&mut self, response: &mut reqwest::Response) -> Result<Option<Bytes>, Stop> {
+        loop {
+            let chunk = self.chunk(response).await.map_err(|e| Stop::Broke(root_cause(&e)))?;
+            let Some(decoder) = &mut self.decoder else { return Ok(chunk) };
+            let last = chunk.is_none();
+            let undone = match &chunk {
+                Some(chunk) => decoder.feed(chunk),
+                None => decoder.finish(),
+            };
+            let undone = undone.map_err(|f| self.unreadable(f.to_string()))?;
+            if last {
+                self.decoder = None;
+            }
+            match undone.is_empty() {
+                true if last => return Ok(None),
+                true => {}
+                false => return Ok(Some(undone.into())),
+            }
+        }
+    }
+
+    /// The next bytes as they are on the wire.
+    async fn chunk(&mut self, response: &mut reqwest::Response) -> reqwest::Result<Option<Bytes>> {
         loop {
             let left = TELL.saturating_sub(self.told_at.elapsed());
             if self.untold && left.is_zero() {
@@ -72,6 +125,15 @@ enum End {
     Short(String),
     /// By the connection.
     Broke(String),
+    /// By redial itself.
+    ByUs(String),
+}
+
+/// How a response's body is coded.
+pub(super) fn decoder(response: &reqwest::Response) -> Result<Option<Decoder>, Fault> {
+    let all = response.headers().get_all(reqwest::header::CONTENT_ENCODING);
+    let codings: Vec<_> = all.iter().map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
+    Decoder::new(&codings.join(","), BODY_LIMIT)
 }
 
 /// What is kept from one response of a stream to the next.
@@ -96,7 +158,8 @@ impl Resume {
                 }
                 let data = Bytes::from(data);
                 if cut > 0 || !conn.incoming(data.clone(), exchange) {
-                    conn.log(Kind::Noise { raw: data, cut });
+                    conn.log(Kind::Noise { raw: data.clone(), cut });
+                    conn.no_json(&data, exchange);
                 }
             }
             Sse::Comment => {}
@@ -115,7 +178,8 @@ pub(super) async fn read(conn: &Arc<Conn>, post: &Post, response: reqwest::Respo
         let owed = |s: &crate::journal::Session| s.is_owed(post.exchange);
         let open =
             post.id.as_ref().is_some_and(|id| conn.is_waiting(id)) || conn.journal.read(owed);
-        let Some(last_id) = resume.last_id.clone().filter(|_| open && !conn.is_modern()) else {
+        let may = open && !conn.is_modern() && !matches!(end, End::ByUs(_));
+        let Some(last_id) = resume.last_id.clone().filter(|_| may) else {
             break None;
         };
         if tries >= RESUMES {
@@ -143,6 +207,7 @@ pub(super) async fn read(conn: &Arc<Conn>, post: &Post, response: reqwest::Respo
             }
         }
         (None, End::Short(why)) => post::failed(conn, post, why, true),
+        (None, End::ByUs(why)) => post::gone(conn, post, why),
         (None, End::Broke(why)) => post::broke(conn, post, why, true),
         (None, End::Properly) => {
             conn.log(Kind::Http { exchange: post.exchange, what: event::Http::End });
@@ -205,6 +270,9 @@ async fn drain(
     flow: &mut Flow<'_>,
 ) -> End {
     let mut parser = Parser::new(BODY_LIMIT);
+    if let Err(Stop::ByUs(why) | Stop::Broke(why)) = flow.begin(&response) {
+        return End::ByUs(why);
+    }
     let end = loop {
         match flow.next(&mut response).await {
             Ok(Some(chunk)) => {
@@ -219,7 +287,8 @@ async fn drain(
                 breathe().await;
             }
             Ok(None) => break None,
-            Err(e) => break Some(root_cause(&e)),
+            Err(Stop::Broke(why)) => break Some(why),
+            Err(Stop::ByUs(why)) => return End::ByUs(why),
         }
     };
     match (end, unfinished(conn, exchange, &mut parser)) {

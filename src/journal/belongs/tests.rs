@@ -168,3 +168,51 @@ fn numbers_and_strings_name_the_same_request() {
     t.at(3.0, Kind::StdoutClosed);
     assert_eq!(t.said().0, "ok");
 }
+
+#[test]
+fn an_answer_that_is_no_json_ends_its_call_at_once_and_one_that_is_quoted_is_marked() {
+    let nan = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[],"x":NaN}}"#;
+    for http in [false, true] {
+        let mut t = if http { Tape::over_http() } else { Tape::over_stdio() };
+        t.call(1.0, http.then_some(9));
+        if http {
+            t.http(1.5, 9, t.stream_headers());
+        }
+        t.noise(2.0, nan);
+        let (word, _, why) = t.said();
+        assert!(word == "unknown" && why.contains("no JSON: NaN at byte 51"), "{word} {why}");
+        // One that comes properly after it counts, as late.
+        t.received(3.0, OK, http.then_some(9));
+        assert_eq!((t.said().0, t.said().1), ("ok", true));
+    }
+    let quoted = format!("INFO: sent {OK}");
+    let mut t = Tape::over_stdio();
+    let call = t.call(1.0, None);
+    t.noise(2.0, &quoted);
+    assert!(t.it().is_pending() && t.notes().contains("other text stands before"), "{}", t.notes());
+    t.received(2.1, OK, None);
+    assert_eq!((t.said().0, t.said().1), ("ok", false), "a log of what was sent properly too");
+    let mut t = Tape::over_stdio();
+    t.call(1.0, None);
+    t.noise(2.0, &quoted);
+    t.at(2.5, Kind::Note(crate::journal::Note::NoAnswer { call, why: "quoted".into() }));
+    assert_eq!(t.said().0, "unknown");
+    // Over several lines, whole or not.
+    for lines in [
+        vec![r#"{"jsonrpc":"2.0","id":7,"#, r#""result":{"content":[]}}"#],
+        vec![r#"{"jsonrpc":"2.0","#, r#""id":7,"result":"#, r#"{"content":[]}}"#],
+        vec!["{", r#""jsonrpc":"2.0","id":7,"result":{}"#, "}"],
+    ] {
+        let mut t = Tape::over_stdio();
+        t.call(1.0, None);
+        lines.iter().for_each(|l| t.noise(2.0, l));
+        assert_eq!(t.said().0, "unknown", "{lines:?}");
+    }
+    // Ids of others, and logs that only have one, mark nothing.
+    let mut t = Tape::over_stdio();
+    t.call(1.0, None);
+    for line in [&nan.replace(":7", ":8"), r#"{"level":"info","id":7}"#, r#"{"id":7,"msg":"cut"#] {
+        t.noise(2.0, line);
+        assert!(t.it().is_pending() && t.it().live.disowned.is_none(), "{line}");
+    }
+}

@@ -186,6 +186,7 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
             },
             "left_open" => Note::LeftOpen { call: m.number("call")?, why: why() },
             "remark" => Note::Remark { call: m.number("call")?, text: m.text("text")? },
+            "no_answer" => Note::NoAnswer { call: m.number("call")?, why: why() },
             "ending" => Note::Ending { why: why() },
             "stdin" => Note::Stdin { from: m.number("from")?, full: m.flag("full") },
             _ => Note::Text(m.text("text")?),

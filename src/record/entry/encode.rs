@@ -161,6 +161,9 @@ fn event(out: &mut String, kind: &Kind) {
         Kind::Note(Note::Remark { call, text }) => {
             push(out, format_args!(r#","what":"remark","call":{call},"text":{}"#, quote(text)));
         }
+        Kind::Note(Note::NoAnswer { call, why }) => {
+            push(out, format_args!(r#","what":"no_answer","call":{call},"why":{}"#, quote(why)));
+        }
         Kind::Note(Note::Text(t)) => {
             push(out, format_args!(r#","what":"text","text":{}"#, quote(t)));
         }

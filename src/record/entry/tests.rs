@@ -77,6 +77,7 @@ fn younger_kinds() -> Vec<What> {
         Note::Ending { why: "w".into() },
         Note::Stdin { from: 3, full: true },
         Note::Remark { call: 3, text: "r".into() },
+        Note::NoAnswer { call: 3, why: "w".into() },
     ];
     let steps = [
         Http::Through { proxy: "p".into() },

@@ -7,6 +7,7 @@ use crate::journal::event::Http;
 use crate::record::entry::{End, Side, What, Wire};
 use crate::record::recorder::{Recorder, Stream as Line};
 use crate::record::summary;
+use crate::wire::coding::{Decoder, Fault};
 use crate::wire::sse::Sse;
 use axum::body::{Body, BodyDataStream};
 use bytes::{Bytes, BytesMut};
@@ -32,6 +33,12 @@ pub(super) struct Exchange {
     number: u64,
     over: bool,
     reader: Reader,
+    /// How the answer is coded: what is written down is what it says.
+    decoder: Option<Decoder>,
+    /// Bytes of the answer so far, as they pass.
+    passed: u64,
+    /// As announced.
+    length: Option<u64>,
     /// The tap itself is about to end.
     stopping: Arc<AtomicBool>,
 }
@@ -59,8 +66,18 @@ impl Exchange {
         number: u64,
         stopping: Arc<AtomicBool>,
     ) -> Exchange {
-        let reader = Reader::whole(None, LIMIT);
-        Exchange { recorder, generation, number, over: false, reader, stopping }
+        let reader = Reader::whole(LIMIT);
+        Exchange {
+            recorder,
+            generation,
+            number,
+            over: false,
+            reader,
+            decoder: None,
+            passed: 0,
+            length: None,
+            stopping,
+        }
     }
 
     pub fn recorder(&self) -> &Recorder {
@@ -120,17 +137,24 @@ impl Exchange {
         self.log(Http::Failed { why, connected });
     }
 
-    /// The answer's body: written down, then passed on. `is_events`: as server-sent events.
+    /// The answer's body: written down, then passed on byte for byte. `is_events`: as server-sent events; `coding`: its
+    /// `Content-Encoding`. A secret can't hide in what is compressed: it is undone before it is written.
     pub fn stream(
         mut self,
         response: reqwest::Response,
         is_events: bool,
+        coding: &str,
         length: Option<u64>,
     ) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send + use<> {
         self.reader = match is_events {
             true => Reader::events(LIMIT),
-            false => Reader::whole(length, LIMIT),
+            false => Reader::whole(LIMIT),
         };
+        self.length = length;
+        match Decoder::new(coding, LIMIT) {
+            Ok(decoder) => self.decoder = decoder,
+            Err(fault) => self.unreadable(&fault),
+        }
         if length == Some(0) {
             self.finish(None);
         }
@@ -155,9 +179,30 @@ impl Exchange {
         })
     }
 
+    /// Takes what passes. With a length announced nobody asks for the end after the last byte.
     fn take(&mut self, chunk: &Bytes) {
+        self.passed += chunk.len() as u64;
+        match self.decoder.as_mut().map(|d| d.feed(chunk)) {
+            None => self.read(chunk),
+            Some(Ok(undone)) => self.read(&undone),
+            Some(Err(fault)) => self.unreadable(&fault),
+        }
+        let whole = matches!(self.reader, Reader::Whole { .. } | Reader::Nothing);
+        if whole && self.length.is_some_and(|l| l == self.passed) {
+            self.finish(None);
+        }
+    }
+
+    /// What passes is not written down from here on: nobody could read it, nor tell what is secret in it.
+    fn unreadable(&mut self, fault: &Fault) {
+        self.log(Http::Unreadable { why: fault.to_string() });
+        (self.reader, self.decoder) = (Reader::Nothing, None);
+    }
+
+    fn read(&mut self, chunk: &[u8]) {
         let number = self.number;
         match &mut self.reader {
+            Reader::Nothing => {}
             Reader::Events { parser } => {
                 let mut found = Vec::new();
                 parser.feed(chunk, |e| {
@@ -171,13 +216,7 @@ impl Exchange {
                 });
                 self.recorder.put_all(self.generation, events);
             }
-            Reader::Whole { came, length } => {
-                came.push(chunk);
-                // With a length announced nobody asks for the end after the last byte.
-                if length.is_some_and(|l| l == came.seen) {
-                    self.finish(None);
-                }
-            }
+            Reader::Whole { came } => came.push(chunk),
         }
     }
 
@@ -202,8 +241,15 @@ impl Exchange {
     /// The answer is over; `failed`: it broke.
     fn finish(&mut self, failed: Option<String>) {
         self.over = true;
+        match self.decoder.take().map(|mut d| d.finish()) {
+            Some(Ok(undone)) => self.read(&undone),
+            // That it broke off is said anyhow, and so is what came until then.
+            Some(Err(fault)) if failed.is_none() => self.unreadable(&fault),
+            Some(Err(_)) | None => {}
+        }
         let (rest, cut) = match &mut self.reader {
-            Reader::Whole { came, .. } => came.take(),
+            Reader::Whole { came } => came.take(),
+            Reader::Nothing => (Bytes::new(), 0),
             Reader::Events { parser } => {
                 let cut = parser.cut();
                 (Bytes::from(parser.take_unfinished()), cut)

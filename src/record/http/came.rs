@@ -73,8 +73,14 @@ impl Drop for Sending {
 
 /// How an answer is read on its way.
 pub(super) enum Reader {
-    Events { parser: Parser },
-    Whole { came: Kept, length: Option<u64> },
+    Events {
+        parser: Parser,
+    },
+    Whole {
+        came: Kept,
+    },
+    /// It can't be read.
+    Nothing,
 }
 
 impl Reader {
@@ -82,8 +88,8 @@ impl Reader {
         Reader::Events { parser: Parser::new(limit) }
     }
 
-    pub fn whole(length: Option<u64>, limit: usize) -> Reader {
-        Reader::Whole { came: Kept::new(limit), length }
+    pub fn whole(limit: usize) -> Reader {
+        Reader::Whole { came: Kept::new(limit) }
     }
 }
 

@@ -33,6 +33,7 @@ impl Rules {
             | Kind::Agreed { protocol: text } => self.say(text),
             Kind::Note(note) => match note {
                 Note::LeftOpen { why: text, .. }
+                | Note::NoAnswer { why: text, .. }
                 | Note::Ending { why: text }
                 | Note::Remark { text, .. }
                 | Note::Text(text) => self.say(text),

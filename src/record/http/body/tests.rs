@@ -18,11 +18,27 @@ impl std::io::Write for Out {
 
 /// What is written down of an answer that comes in these chunks; `None` breaks it, no end drops it.
 fn written(reader: Reader, chunks: &[Option<&[u8]>], end: bool, stopping: bool) -> Vec<Entry> {
+    coded("", None, reader, chunks, end, stopping)
+}
+
+/// The same of an answer with this coding and announced length.
+fn coded(
+    coding: &str,
+    length: Option<u64>,
+    reader: Reader,
+    chunks: &[Option<&[u8]>],
+    end: bool,
+    stopping: bool,
+) -> Vec<Entry> {
     let out = Out::default();
     let rules = Rules::new(Default::default()).unwrap();
     let recorder = Recorder::start(out.clone(), rules, Header::default()).unwrap();
     let mut x = Exchange::new(recorder.clone(), 1, 7, Arc::new(AtomicBool::new(stopping)));
-    x.reader = reader;
+    (x.reader, x.length) = (reader, length);
+    match Decoder::new(coding, LIMIT) {
+        Ok(decoder) => x.decoder = decoder,
+        Err(fault) => x.unreadable(&fault),
+    }
     for chunk in chunks {
         match chunk {
             Some(c) => x.take(&Bytes::copy_from_slice(c)),
@@ -54,6 +70,9 @@ fn told(entries: &[Entry]) -> Vec<String> {
         What::Event(Kind::Http { what: Http::Partial { .. }, .. }) => {
             format!("partial {}", size(e))
         }
+        What::Event(Kind::Http { what: Http::Unreadable { why }, .. }) => {
+            format!("unreadable {why}")
+        }
         What::Event(Kind::Http { what: Http::End, .. }) => "end".into(),
         What::Event(Kind::Http { what: Http::Failed { why, .. }, .. }) => {
             format!("failed {why}")
@@ -67,8 +86,8 @@ fn told(entries: &[Entry]) -> Vec<String> {
 /// So that no test has to pass megabytes.
 const FEW: usize = 1000;
 
-fn whole(length: Option<u64>) -> Reader {
-    Reader::whole(length, FEW)
+fn whole() -> Reader {
+    Reader::whole(FEW)
 }
 
 fn events() -> Reader {
@@ -83,7 +102,7 @@ fn an_answer_over_the_limit_is_told_as_cut_and_came_to_its_end() {
     let want = [format!("body {FEW}+1003"), "end".to_owned()];
     let chunks: Vec<Option<&[u8]>> = long.chunks(100).map(Some).collect();
     for length in [None, Some(long.len() as u64)] {
-        assert_eq!(told(&written(whole(length), &chunks, length.is_none(), false)), want);
+        assert_eq!(told(&coded("", length, whole(), &chunks, length.is_none(), false)), want);
     }
     let mut stream = b"data: ".to_vec();
     stream.extend_from_slice(&long);
@@ -98,7 +117,7 @@ fn an_answer_over_the_limit_is_told_as_cut_and_came_to_its_end() {
 fn what_came_of_an_answer_that_broke_off_is_kept() {
     let head: &[u8] = br#"{"jsonrpc":"2.0","id":1,"res"#;
     let event: &[u8] = br#"data: {"jsonrpc":"2.0","id":1,"res"#;
-    for (chunk, reader) in [(head, whole(Some(500))), (event, events())] {
+    for (chunk, reader) in [(head, whole()), (event, events())] {
         let n = chunk.len();
         let got = told(&written(reader, &[Some(chunk), None], false, false));
         assert_eq!(got, [format!("partial {n}+0"), "failed reset".into()]);
@@ -114,13 +133,43 @@ fn what_came_of_an_answer_that_broke_off_is_kept() {
     );
     let gone = told(&written(events(), &[Some(event)], false, false));
     assert!(gone[0] == format!("partial {n}+0") && gone[1].contains("client closed"), "{gone:?}");
-    let ended = told(&written(whole(None), &[], false, true));
+    let ended = told(&written(whole(), &[], false, true));
     assert!(ended.len() == 1 && ended[0].contains("redial"), "{ended:?}");
 }
 
 #[test]
 fn a_page_is_kept_in_part_and_says_so() {
     let page = [b'<'; 100_000];
-    let got = told(&written(Reader::whole(None, LIMIT), &[Some(&page)], true, false));
+    let got = told(&written(Reader::whole(LIMIT), &[Some(&page)], true, false));
     assert_eq!(got, [&format!("body {PLAIN}+{}", 100_000 - PLAIN), "end"]);
+}
+
+#[test]
+fn what_is_compressed_is_written_down_as_what_it_says_or_not_at_all() {
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write as _;
+    let gzip = |text: &[u8]| {
+        let mut e = GzEncoder::new(Vec::new(), Compression::default());
+        e.write_all(text).unwrap();
+        e.finish().unwrap()
+    };
+    let answer = br#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+    let body = gzip(answer);
+    let chunks: Vec<Option<&[u8]>> = body.chunks(7).map(Some).collect();
+    let received = format!("received {}+0", answer.len());
+    for length in [None, Some(body.len() as u64)] {
+        let got = coded("gzip", length, whole(), &chunks, length.is_none(), false);
+        assert_eq!(told(&got), [received.as_str(), "end"], "{length:?}");
+    }
+    let stream = gzip(&[b"data: ", &answer[..], b"\n\n"].concat());
+    let chunks: Vec<Option<&[u8]>> = stream.chunks(7).map(Some).collect();
+    let got = told(&coded("x-gzip", None, events(), &chunks, true, false));
+    assert_eq!(got, [received.as_str(), "end"]);
+    // Nobody could tell what is secret in bytes that can't be read: none of them are kept.
+    let got = told(&coded("dcb", None, whole(), &[Some(&body)], true, false));
+    assert_eq!(got, ["unreadable Content-Encoding: dcb, which redial can't read", "end"]);
+    let got = told(&coded("gzip", None, whole(), &[Some(&body[..20])], true, false));
+    assert_eq!(got, ["unreadable its gzip ends in the middle", "end"]);
+    let got = told(&coded("gzip", None, whole(), &[Some(answer)], true, false));
+    assert!(got.len() == 2 && got[0].contains("damaged"), "{got:?}");
 }
