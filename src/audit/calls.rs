@@ -8,7 +8,7 @@ use super::handle::Who;
 use super::lean;
 use super::names::KEYS;
 use crate::journal::belongs;
-use crate::json::raw;
+use crate::json::{key, raw};
 
 /// request_ids whose arguments are remembered.
 const KEYS_KEPT: usize = 1_000_000;
@@ -152,7 +152,7 @@ impl Audit {
             "arguments" => args = v,
             "inputResponses" | "requestState" => more = true,
             "_meta" => meta = Some(v),
-            "idempotencyKey" => own = lean::text(v),
+            "idempotencyKey" => own = key::text(v),
             _ => {}
         })?;
         let name = name?;
@@ -171,9 +171,9 @@ impl Audit {
         };
         let in_meta = || {
             let keys = ["request_id", "idempotencyKey"];
-            keys.iter().find_map(|k| lean::get(meta?, k).and_then(lean::text))
+            keys.iter().find_map(|k| lean::get(meta?, k).and_then(key::text))
         };
-        let outside = own.or_else(in_meta).map(|k| k.into_owned());
+        let outside = own.or_else(in_meta);
         let mut open = self.open(at, tool, args, who, outside);
         open.exchange = exchange;
         open.legacy = self.legacy && !meta.is_some_and(is_modern);
@@ -206,7 +206,7 @@ impl Audit {
         lean::leaves(args, |l| {
             if KEYS.contains(&l.name) {
                 if request.is_none() {
-                    request = lean::text(l.raw).map(|t| t.into_owned());
+                    request = key::text(l.raw);
                 }
                 return;
             }

@@ -8,12 +8,12 @@ use super::reissue::{Run, run_prepared};
 use super::report::Done;
 use crate::error::Result;
 use crate::inspect::reissue::Wish;
-use crate::json::raw;
+use crate::json::key;
 use crate::model::arguments::{Candidate, Source};
 
 pub async fn run(a: CallArgs, config: &crate::config::Config) -> Done {
     let (args, source) = arguments(&a)?;
-    let request_id = raw::get_str(&args, "request_id");
+    let request_id = key::of(&args);
     if let Some(id) = &request_id {
         check_request_id(id)?;
     }

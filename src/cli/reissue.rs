@@ -13,6 +13,7 @@ use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Released, Wish};
 use crate::inspect::request::hash_matches;
 use crate::journal::Outcome;
+use crate::json::key::Spelling;
 use crate::judge::Pairing;
 use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
@@ -274,7 +275,7 @@ pub fn before(p: &mut Plain, prepared: &Prepared, id: Option<&str>) {
 fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     let given = |args: String, source: Source, from: &str| -> Result<Vec<Candidate>> {
         arguments_object(&args, from)?;
-        if with_request_id(&args, &a.request_id).is_none() {
+        if with_request_id(&args, &a.request_id, Spelling::Text).is_none() {
             return Err(Error::usage(format!(
                 "the arguments hold another request_id than {}; nothing was sent",
                 a.request_id

@@ -4,8 +4,9 @@
 use super::Inspector;
 use crate::error::Result;
 use crate::journal::{Call, Outcome, ToolList};
-use crate::json::raw;
+use crate::json::key::{self, REQUEST_ID, Spelling};
 use crate::model::LookUp;
+use crate::model::hash::Shape;
 
 /// What asking the server came to.
 #[derive(Debug, Clone)]
@@ -35,7 +36,12 @@ impl Inspector {
         if let Some(why) = self.may_not_look_up(&tools) {
             return Ok(Looked::no(why));
         }
-        let args = format!(r#"{{"request_id":{}}}"#, raw::quote(request_id));
+        let said = tools.find(&self.look_up).and_then(|t| Shape::of(t).spelling());
+        let spelling = match said {
+            Some(said) => said,
+            None => self.stored_as(request_id).await,
+        };
+        let args = format!(r#"{{"{REQUEST_ID}":{}}}"#, key::spelled(request_id, spelling));
         let id = client.call(&self.look_up, &args, None).await?;
         let Some(call) = client.settled(id).await else {
             return Ok(Looked::no("the look-up is not in the journal"));
@@ -51,6 +57,14 @@ impl Inspector {
             (None, None) => Some("the look-up has no outcome".into()),
         };
         Ok(Looked { answer, why, call: Some(call) })
+    }
+
+    /// What the ledger keeps this id as; a string where it can't be asked.
+    pub(super) async fn stored_as(&self, request_id: &str) -> Spelling {
+        let Some(ledger) = &self.ledger else { return Spelling::Text };
+        let id = request_id.to_owned();
+        let row = ledger.read_async(move |r| r.row(&id)).await;
+        row.ok().flatten().map(|r| r.id_as).unwrap_or_default()
     }
 
     /// Why the look-up tool is not run by itself, if it isn't.

@@ -3,8 +3,9 @@
 use super::reissue::Wish;
 use super::request::Request;
 use crate::error::{Error, Result};
+use crate::json::key::Spelling;
 use crate::judge::HashCheck;
-use crate::model::arguments::{Candidate, Choice, Source, choose, with_request_id};
+use crate::model::arguments::{Candidate, Choice, Source, choose, respelled, with_request_id};
 use crate::model::hash::{Shape, check};
 use crate::record::redact::{MASK, masked};
 
@@ -24,12 +25,19 @@ pub(super) fn pick_arguments(
     // What a person names is what is sent (and checked); only what redial finds by itself is chosen among.
     let mut candidates: Vec<Candidate> =
         if wish.candidates.is_empty() { seen.candidates.clone() } else { wish.candidates.clone() };
+    let stored = seen.facts.row.as_ref().map(|r| r.id_as).unwrap_or_default();
+    let spelling = |tool: Option<&str>| shape(tool).spelling().unwrap_or(stored);
     if explicit && let Some(first) = candidates.first().cloned() {
-        return complete(first, id);
+        let spelling = spelling(first.tool.as_deref());
+        return complete(first, id, spelling);
     }
     for c in &mut candidates {
-        if let Some(args) = id.and_then(|id| with_request_id(&c.args, id)) {
+        let spelling = spelling(c.tool.as_deref());
+        if let Some(args) = id.and_then(|id| with_request_id(&c.args, id, spelling)) {
             c.args = args;
+        }
+        if matches!(c.source, Source::Effect(_)) {
+            c.args = respelled(&c.args, spelling);
         }
     }
     let what = id.map_or_else(String::new, |id| format!(" of {id}"));
@@ -52,8 +60,11 @@ pub(super) fn pick_arguments(
         ))
         .hint("give the whole arguments with --args or --args-file"));
     }
-    match choose(candidates, hash, shape, seen.proof.as_ref()) {
-        Choice::One(c) => complete(c, id),
+    match choose(candidates, hash, &shape, seen.proof.as_ref()) {
+        Choice::One(c) => {
+            let spelling = spelling(c.tool.as_deref());
+            complete(c, id, spelling)
+        }
         Choice::Ambiguous(all) => Err(Error::usage(format!(
             "{} different sets of arguments{what} were found and no hash tells which is right; nothing was sent",
             all.len()
@@ -68,9 +79,9 @@ pub(super) fn pick_arguments(
     }
 }
 
-fn complete(mut c: Candidate, id: Option<&str>) -> Result<Candidate> {
+fn complete(mut c: Candidate, id: Option<&str>, spelling: Spelling) -> Result<Candidate> {
     if let Some(id) = id {
-        c.args = with_request_id(&c.args, id).ok_or_else(|| {
+        c.args = with_request_id(&c.args, id, spelling).ok_or_else(|| {
             Error::usage(format!(
                 "the arguments hold another request_id than {id}; nothing was sent"
             ))

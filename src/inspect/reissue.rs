@@ -211,8 +211,9 @@ impl Inspector {
             }
         };
         let one = named.first().copied().filter(|_| named.len() == 1);
+        let sole = named.is_empty().then(|| self.only_taker(tools).ok()).flatten();
         let shape = |of: Option<&str>| {
-            let name = wish.tool.as_deref().or(of).or(one);
+            let name = wish.tool.as_deref().or(of).or(one).or(sole.as_deref());
             name.and_then(|n| tools.find(n)).map(Shape::of).unwrap_or_default()
         };
         let candidate = pick_arguments(wish, seen, shape)?;

@@ -7,7 +7,7 @@ use super::event::{Event, Purpose};
 use super::fold::{Asked, Session};
 use super::live::Live;
 use super::tools::Tool;
-use crate::json::raw;
+use crate::json::{key, raw};
 use crate::wire::frame::Frame;
 use crate::wire::id::Id;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ impl Session {
     ) {
         let text = String::from_utf8_lossy(raw);
         let Frame::Request { id, method, params } = Frame::parse(&text) else { return };
-        let key = (event.generation, id.clone());
+        let asked_by = (event.generation, id.clone());
         let of = match purpose {
             Purpose::FollowUp { call } => Some(call),
             _ => None,
@@ -79,10 +79,10 @@ impl Session {
         };
         match (asked, call) {
             (Some(w), _) => {
-                self.waiting.insert(key, (w, exchange));
+                self.waiting.insert(asked_by, (w, exchange));
             }
             (None, Some(call)) => {
-                self.by_id.insert(key, call);
+                self.by_id.insert(asked_by, call);
             }
             (None, None) => {}
         }
@@ -107,7 +107,7 @@ fn is_modern(params: Option<&str>) -> bool {
 fn new_call(event: &Event, id: &Id, params: Option<&str>, exchange: Option<u64>) -> Call {
     let params = params.unwrap_or("{}");
     let args = raw::get(params, "arguments").map(str::to_owned);
-    let request_id = args.as_deref().and_then(|a| raw::get_str(a, "request_id"));
+    let request_id = args.as_deref().and_then(key::of);
     Call {
         id: event.seq,
         generation: event.generation,

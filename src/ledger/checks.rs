@@ -154,7 +154,7 @@ impl Reader<'_> {
         let mut places = Vec::new();
         self.in_pieces(&r.source, true, |low, high| {
             let found = self.query(&sql, (low, high, args_hash), |r| {
-                Ok((r.get::<_, i64>(0)?, value::text(r.get_ref(1)?)))
+                Ok((r.get::<_, i64>(0)?, value::id(r.get_ref(1)?)))
             })?;
             let others =
                 found.into_iter().filter(|(_, id)| id.as_deref() != Some(except_request_id));
@@ -448,7 +448,7 @@ impl Reader<'_> {
                 }
                 out.total += 1;
                 if out.list.len() < limit {
-                    out.list.push(value::text(row.get_ref(0)?).unwrap_or_default());
+                    out.list.push(value::id(row.get_ref(0)?).unwrap_or_default());
                 }
             }
             Ok(none)
@@ -485,8 +485,8 @@ impl Reader<'_> {
                 marks(places.len())
             );
             let read = |r: &rusqlite::Row<'_>| {
-                let text = |i: usize| r.get_ref(i).map(|v| value::text(v).unwrap_or_default());
-                Ok((text(0)?, text(1)?))
+                let value = value::text(r.get_ref(0)?).unwrap_or_default();
+                Ok((value, value::id(r.get_ref(1)?).unwrap_or_default()))
             };
             let rows: Vec<(String, String)> = self.query(&sql, params_from_iter(places), read)?;
             let mut by_value: BTreeMap<String, Vec<String>> = BTreeMap::new();

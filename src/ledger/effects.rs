@@ -113,7 +113,7 @@ fn effect(e: &Effects, r: &rusqlite::Row<'_>) -> rusqlite::Result<Effect> {
         table: e.table.clone(),
         rowid: r.get(0)?,
         key: value::text(r.get_ref(1)?).unwrap_or_default(),
-        request_id: value::text(r.get_ref(2)?),
+        request_id: value::id(r.get_ref(2)?),
         label: value::text(r.get_ref(3)?).unwrap_or_default(),
         columns: columns.collect::<rusqlite::Result<_>>()?,
     })

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// The member that names the request and is no part of the hash.
-pub const REQUEST_ID: &str = "request_id";
+pub use crate::json::key::REQUEST_ID;
 
 /// How a server makes the hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

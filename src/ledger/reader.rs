@@ -349,7 +349,8 @@ impl<'c> Reader<'c> {
 pub(super) fn row(r: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
         rowid: r.get(0)?,
-        request_id: value::text(r.get_ref(1)?).unwrap_or_default(),
+        request_id: value::id(r.get_ref(1)?).unwrap_or_default(),
+        id_as: value::spelling(r.get_ref(1)?),
         status: value::text(r.get_ref(2)?).unwrap_or_default(),
         args_hash: value::text(r.get_ref(3)?),
         result: value::text(r.get_ref(4)?),

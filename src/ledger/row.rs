@@ -1,5 +1,6 @@
 //! What a ledger holds: one row for each request, and the effects beside it.
 
+use crate::json::key::Spelling;
 use crate::time::Time;
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ pub struct Row {
     pub rowid: i64,
     /// The idempotency key.
     pub request_id: String,
+    /// What the id is stored as: the type of the column where the server's words don't tell what it takes.
+    pub id_as: Spelling,
     /// The stored status word.
     pub status: String,
     /// The stored arguments hash.

@@ -1,5 +1,6 @@
 //! Values of any SQLite type as what redial needs of them. Tolerant: never an error, never a panic.
 
+use crate::json::key::{self, Spelling};
 use crate::json::{python::float_repr, raw};
 use crate::time::Time;
 use rusqlite::types::{Value, ValueRef};
@@ -16,6 +17,24 @@ pub(super) fn text(value: ValueRef<'_>) -> Option<String> {
             Ok(t) => t.to_owned(),
             Err(_) => blob_literal(b),
         }),
+    }
+}
+
+/// As the text of an id, by which rows, effects and calls are joined: a whole number is one, whatever the column makes
+/// of it; text that isn't UTF-8 and bytes are SQLite's blob literal, so that what a list shows can be asked for.
+pub(super) fn id(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Real(r) => key::text(&float_repr(r)).or_else(|| text(value)),
+        ValueRef::Text(t) if std::str::from_utf8(t).is_err() => Some(blob_literal(t)),
+        other => text(other),
+    }
+}
+
+/// What kind of value an id is stored as.
+pub(super) fn spelling(value: ValueRef<'_>) -> Spelling {
+    match value {
+        ValueRef::Integer(_) | ValueRef::Real(_) => Spelling::Number,
+        _ => Spelling::Text,
     }
 }
 

@@ -4,6 +4,7 @@
 use super::hash::{self, Proof, Shape};
 use super::transcript;
 use crate::journal::Call;
+use crate::json::key::{self, Spelling};
 use crate::json::python::python_dumps;
 use crate::json::raw;
 use crate::judge::HashCheck;
@@ -79,7 +80,7 @@ pub fn from_effects(row: &Row) -> Vec<Candidate> {
     let Some(row_hash) = row.args_hash.as_deref() else { return Vec::new() };
     let made = row.effects.iter().filter_map(|e| {
         let args = Recipe::ALL.iter().find_map(|r| hash::from_effect(e, *r, row_hash))?;
-        let args = with_request_id(&args, &row.request_id)?;
+        let args = with_request_id(&args, &row.request_id, row.id_as)?;
         Some(Candidate { args, tool: None, source: Source::Effect(e.key.clone()) })
     });
     made.collect()
@@ -134,20 +135,29 @@ pub fn choose(
     }
 }
 
-/// `args` with this request_id: as they are when they have it already, else with it put in front.
-/// `None` when `args` is not an object, or holds another request_id.
-pub fn with_request_id(args: &str, request_id: &str) -> Option<String> {
+/// `args` with this request_id: as they are when they have it already, whatever it is spelled as, else with it put
+/// in front. `None` when `args` is not an object, or holds another request_id.
+pub fn with_request_id(args: &str, request_id: &str, spelling: Spelling) -> Option<String> {
     let members = raw::members(args)?;
     match members.iter().rev().find(|(k, _)| k == REQUEST_ID) {
         Some((_, value)) => {
-            (raw::as_str(value).as_deref() == Some(request_id)).then(|| args.to_owned())
+            (key::text(value).as_deref() == Some(request_id)).then(|| args.to_owned())
         }
         None => {
-            let id = raw::quote(request_id);
+            let id = key::spelled(request_id, spelling);
             let first = std::iter::once((REQUEST_ID, id.as_str()));
             Some(hash::object(first.chain(members.iter().map(|(k, v)| (k.as_ref(), *v)))))
         }
     }
+}
+
+/// `args` with the id that they hold written as the server takes it: for arguments that nobody has sent so far.
+pub fn respelled(args: &str, spelling: Spelling) -> String {
+    let Some(members) = raw::members(args) else { return args.to_owned() };
+    let Some(id) = key::of(args) else { return args.to_owned() };
+    let id = key::spelled(&id, spelling);
+    let own = |k: &str| k == REQUEST_ID;
+    hash::object(members.iter().map(|(k, v)| (k.as_ref(), if own(k) { id.as_str() } else { *v })))
 }
 
 /// One spelling for equal JSON.
@@ -248,13 +258,27 @@ mod tests {
 
     #[test]
     fn the_request_id_is_put_in_and_never_replaced() {
-        assert_eq!(with_request_id(ARGS, "r").as_deref(), Some(ARGS));
+        assert_eq!(with_request_id(ARGS, "r", Spelling::Text).as_deref(), Some(ARGS));
         assert_eq!(
-            with_request_id(r#"{"n":1.0}"#, "r").as_deref(),
+            with_request_id(r#"{"n":1.0}"#, "r", Spelling::Number).as_deref(),
             Some(r#"{"request_id": "r", "n": 1.0}"#)
         );
-        assert_eq!(with_request_id("{}", "r\"").as_deref(), Some(r#"{"request_id": "r\""}"#));
-        assert_eq!(with_request_id(ARGS, "other"), None);
-        assert_eq!(with_request_id("[1]", "r"), None);
+        assert_eq!(
+            with_request_id("{}", "r\"", Spelling::Text).as_deref(),
+            Some(r#"{"request_id": "r\""}"#)
+        );
+        // A number stays one, and names the same request.
+        let (text, number) = (r#"{"request_id":"5","n":1}"#, r#"{"request_id": 5.0 ,"n":1}"#);
+        assert_eq!(with_request_id(text, "5", Spelling::Number).as_deref(), Some(text));
+        assert_eq!(with_request_id(number, "5", Spelling::Text).as_deref(), Some(number));
+        assert_eq!(with_request_id(number, "6", Spelling::Text), None);
+        assert_eq!(
+            with_request_id(r#"{"n":1}"#, "5", Spelling::Number).as_deref(),
+            Some(r#"{"request_id": 5, "n": 1}"#)
+        );
+        assert_eq!(respelled(text, Spelling::Number), r#"{"request_id": 5, "n": 1}"#);
+        assert_eq!(respelled(r#"{"n":1}"#, Spelling::Number), r#"{"n":1}"#);
+        assert_eq!(with_request_id(ARGS, "other", Spelling::Text), None);
+        assert_eq!(with_request_id("[1]", "r", Spelling::Text), None);
     }
 }

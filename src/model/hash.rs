@@ -2,6 +2,7 @@
 //! reproduces the hash of another row. Pure.
 
 use crate::journal::{Call, Tool};
+use crate::json::key::Spelling;
 use crate::json::raw;
 use crate::judge::HashCheck;
 use crate::ledger::hash::{REQUEST_ID, Recipe};
@@ -40,6 +41,20 @@ impl Shape {
         let properties = raw::get(schema, "properties").and_then(raw::members).unwrap_or_default();
         let declared = properties.into_iter().map(|(k, v)| (k.into_owned(), v.to_owned()));
         Shape { declared: declared.collect() }
+    }
+
+    /// What the tool takes a request_id as, where its schema says that; of several kinds, a string.
+    pub fn spelling(&self) -> Option<Spelling> {
+        let schema = &self.declared.iter().find(|(name, _)| name == REQUEST_ID)?.1;
+        let kinds = raw::get(schema, "type")?;
+        let says = |kind: &str| match raw::items(kinds) {
+            Some(list) => list.iter().any(|k| raw::as_str(k).as_deref() == Some(kind)),
+            None => raw::as_str(kinds).as_deref() == Some(kind),
+        };
+        if says("string") {
+            return Some(Spelling::Text);
+        }
+        (says("integer") || says("number")).then_some(Spelling::Number)
     }
 
     fn names(&self) -> Vec<String> {

@@ -3,6 +3,7 @@
 //!
 //! Finds; never decides which one is right (the hash does, in `arguments`).
 
+use crate::json;
 use crate::json::scan::{Kind, Scanner, unescape};
 use crate::ledger::hash::REQUEST_ID;
 
@@ -103,7 +104,19 @@ fn one_value(text: &str, request_id: &str, nested: u32, out: &mut Vec<Found>) ->
                     }
                 }
             }
-            _ => key = None,
+            Kind::Number => {
+                let named = key.take().is_some_and(|k| k == REQUEST_ID);
+                if let Some(frame) = open.last_mut().filter(|f| f.object && named) {
+                    frame.matches = json::key::text(token.raw).as_deref() == Some(request_id);
+                }
+            }
+            _ => {
+                // Any other value under the name: a repeated key's last value wins.
+                let named = key.take().is_some_and(|k| k == REQUEST_ID);
+                if let Some(frame) = open.last_mut().filter(|f| f.object && named) {
+                    frame.matches = false;
+                }
+            }
         }
         if open.is_empty() {
             return end;

@@ -1,6 +1,6 @@
 //! What a line of a recording says of its frame, so that lists and filters need not parse the frame again.
 
-use crate::json::raw;
+use crate::json::{key, raw};
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
 
@@ -81,9 +81,10 @@ pub fn of(text: &str) -> Option<Summary> {
             if method == "tools/call"
                 && let Some(params) = params.and_then(raw::members)
             {
-                let find = |key: &str| params.iter().rev().find(|(k, _)| k == key).map(|(_, v)| *v);
+                let find =
+                    |name: &str| params.iter().rev().find(|(k, _)| k == name).map(|(_, v)| *v);
                 s.tool = find("name").and_then(raw::as_str);
-                s.request_id = find("arguments").and_then(|a| raw::get_str(a, "request_id"));
+                s.request_id = find("arguments").and_then(key::of);
             }
             s.method = Some(method);
             s

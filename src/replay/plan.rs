@@ -1,11 +1,13 @@
 //! What a replay sends of a recording and what it leaves out, each with its reason.
 
 use super::script::Ask;
+use crate::json::key::{self, REQUEST_ID, Spelling};
 use crate::json::python::python_dumps_where;
 use crate::json::raw::{self, quote};
 use crate::record::redact::{MASK, masked};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What happens to one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl Plan {
         let mut plan = Plan::default();
         if let Some(fresh) = fresh {
             for id in script.iter().filter_map(Ask::request_id) {
-                plan.keys.entry(id).or_insert_with_key(|id| fresh(id));
+                plan.keys.entry(id).or_insert_with_key(|id| new_key(id, fresh(id)));
             }
         }
         plan.steps = script
@@ -162,12 +164,23 @@ fn without_meta(params: &str) -> String {
     python_dumps_where(params, false, |key| key != b"_meta").unwrap_or_else(|_| params.to_owned())
 }
 
+/// A new id in place of `old`: a number where that is one, since its server may take nothing else.
+fn new_key(old: &str, new: String) -> String {
+    if key::spelled(old, Spelling::Number) != old {
+        return new;
+    }
+    let mut hasher = DefaultHasher::new();
+    new.hash(&mut hasher);
+    // Whole in every language: under 2^53.
+    (hasher.finish() >> 12).to_string()
+}
+
 /// The arguments with another request_id, every other byte as it was.
 fn with_key(args: &str, new: &str) -> String {
     let Some(members) = raw::members(args) else { return args.to_owned() };
-    let quoted = quote(new);
     let parts = members.iter().map(|(k, v)| {
-        format!("{}:{}", quote(k), if k == "request_id" { quoted.as_str() } else { *v })
+        let own = key::spelling(v).filter(|_| k == REQUEST_ID);
+        format!("{}:{}", quote(k), own.map_or_else(|| (*v).to_owned(), |s| key::spelled(new, s)))
     });
     format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
 }

@@ -2,7 +2,7 @@
 
 use crate::journal::Kind;
 use crate::json::python::python_dumps;
-use crate::json::raw;
+use crate::json::{key, raw};
 use crate::record::entry::{Entry, What};
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
@@ -83,7 +83,7 @@ impl Ask {
 
     /// The request_id among them.
     pub fn request_id(&self) -> Option<String> {
-        raw::get_str(self.arguments()?, "request_id")
+        key::of(self.arguments()?)
     }
 }
 

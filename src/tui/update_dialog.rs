@@ -163,12 +163,13 @@ pub fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
     let detail = app.detail.as_deref().map(|d| &d.line).filter(|l| l.id() == id);
     let hash = detail.and_then(|l| l.row.args_hash.clone());
     let first = found.first().cloned();
+    let spelling = detail.map(|l| l.row.id_as).unwrap_or_default();
     let right = match choose(found, hash.as_deref(), |_| Default::default(), None) {
         Choice::One(c) => Some(c),
         _ => first,
     };
     // Arguments without the request_id are this request's, as `--args` takes them.
-    let whole = right.map(|c| c.args).or_else(|| with_request_id(text.trim(), &id));
+    let whole = right.map(|c| c.args).or_else(|| with_request_id(text.trim(), &id, spelling));
     edit(app, out, |review| match whole {
         Some(args) => review.replace(&args),
         None => review.insert(text),

@@ -3,7 +3,7 @@
 
 use crate::cli::connect::{arguments_object, check_request_id};
 use crate::error::{Error, Result};
-use crate::json::raw;
+use crate::json::{key, raw};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -115,7 +115,7 @@ fn step(text: &str) -> Result<Step> {
     let tool = tool.ok_or_else(|| bad("the line names no tool".into()))?;
     let args = raw::get(text, "args").unwrap_or("{}").trim().to_owned();
     arguments_object(&args, "args")?;
-    let request_id = raw::get_str(&args, "request_id");
+    let request_id = key::of(&args);
     if let Some(id) = &request_id {
         check_request_id(id)?;
     }

@@ -5,10 +5,23 @@ use super::{Run, Target};
 use crate::client::{Client, Endpoint};
 use crate::error::{Error, Result};
 use crate::journal::{Call, Hint, Outcome, Tool};
+use crate::json::key::{self, REQUEST_ID, Spelling};
 use crate::json::raw;
+use crate::model::hash::Shape;
 use std::time::Instant;
 
 impl Run {
+    /// The id of one trial, as the tool takes it.
+    pub(super) fn request_id(&self, tool: &Tool, n: u32) -> String {
+        match Shape::of(tool).spelling() {
+            Some(Spelling::Number) => {
+                let tag = u64::from_str_radix(&self.tag, 16).unwrap_or_default();
+                (tag * 100_000 + u64::from(n)).to_string()
+            }
+            _ => format!("kt-{}-{n}", self.tag),
+        }
+    }
+
     /// Finds the tool and, for a server without kill points, how long its work takes: one call that is left alone.
     pub(super) async fn measure(&mut self) -> Result<Tool> {
         let wanted = self.plan.tool.clone();
@@ -45,7 +58,7 @@ impl Run {
         client.ready().await?;
         let list = client.tools().await?;
         let tool = choose(&list.tools, wanted.as_deref())?;
-        let id = format!("kt-{}-0", self.tag);
+        let id = self.request_id(&tool, 0);
         self.undisturbed = Some(id.clone());
         let begin = Instant::now();
         let call = client.call(&tool.name, &arguments(&tool, &id, 0, &self.tag), None).await?;
@@ -115,11 +128,12 @@ fn names<'a>(tools: impl Iterator<Item = &'a Tool>) -> String {
 pub(super) fn arguments(tool: &Tool, request_id: &str, n: u32, tag: &str) -> String {
     let schema = tool.input_schema.as_deref().unwrap_or("{}");
     let required = raw::get(schema, "required").and_then(raw::items).unwrap_or_default();
+    let id = key::spelled(request_id, Shape::of(tool).spelling().unwrap_or_default());
     let mut out = Vec::new();
     for name in required.iter().filter_map(|r| raw::as_str(r)) {
         let kind = raw::get_path(schema, &["properties", &name, "type"]).and_then(raw::as_str);
         let value = match (name.as_str(), kind.as_deref()) {
-            ("request_id", _) => raw::quote(request_id),
+            (REQUEST_ID, _) => id.clone(),
             (_, Some("number" | "integer")) => n.max(1).to_string(),
             (_, Some("boolean")) => "false".into(),
             (_, Some("array")) => "[]".into(),
@@ -129,9 +143,9 @@ pub(super) fn arguments(tool: &Tool, request_id: &str, n: u32, tag: &str) -> Str
         out.push(format!("{}:{value}", raw::quote(&name)));
     }
     if tool.takes_request_id()
-        && !required.iter().any(|r| raw::as_str(r).as_deref() == Some("request_id"))
+        && !required.iter().any(|r| raw::as_str(r).as_deref() == Some(REQUEST_ID))
     {
-        out.push(format!("\"request_id\":{}", raw::quote(request_id)));
+        out.push(format!("\"{REQUEST_ID}\":{id}"));
     }
     format!("{{{}}}", out.join(","))
 }

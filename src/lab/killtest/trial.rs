@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::journal::call::answer_object;
 use crate::journal::event::Transport;
 use crate::journal::{AnswerStatus, Call, Kind, Note, Outcome, Tool};
-use crate::json::raw;
+use crate::json::{key, raw};
+use crate::model::hash::Shape;
 use crate::procs;
 use crate::serve::KillPoint;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ impl Run {
         let mut dice = Dice(self.plan.seed ^ u64::from(n).wrapping_mul(0xA076_1D64_78BD_642F));
         let mut trial = Trial {
             n,
-            request_id: format!("kt-{}-{n}", self.tag),
+            request_id: self.request_id(tool, n),
             at: String::new(),
             verdict: Verdict::Effects(0),
             found: String::new(),
@@ -198,11 +199,12 @@ const UNFINISHED: Duration = Duration::from_secs(30);
 /// What a client does that found its call unknown: look up, repeat with the same request_id. A trial whose request the
 /// server never called finished is void: its effects may still come.
 async fn finish(client: &Client, trial: &mut Trial, tool: &Tool, args: &str) -> Result<()> {
-    let id = raw::quote(&trial.request_id);
     let until = Instant::now() + UNFINISHED;
     loop {
         let tools = client.tools().await?;
         if tool.takes_request_id() && tools.find("find_request").is_some() {
+            let spelling = tools.find("find_request").and_then(|t| Shape::of(t).spelling());
+            let id = key::spelled(&trial.request_id, spelling.unwrap_or_default());
             let look =
                 client.call("find_request", &format!(r#"{{"request_id":{id}}}"#), None).await?;
             let status = answer(client, look).await.and_then(|o| raw::get_str(&o, "status"));

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::inspect::reissue::{Agreed, Prepared, Released, Wish};
 use crate::inspect::request::Request;
 use crate::journal::Outcome;
+use crate::json::key::Spelling;
 use crate::json::raw;
 use crate::judge::Ask;
 use crate::judge::gate::Decision;
@@ -162,9 +163,8 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
     let (prepared, unknown) = match hands.inspector.prepare(&wish(id, None, None)).await {
         Ok(prepared) => (prepared, None),
         Err(why) => {
-            let bare = format!(r#"{{"request_id":{}}}"#, raw::quote(id));
-            // When this fails too, it isn't for want of arguments.
-            let bare = Candidate { args: bare, tool: None, source: Source::Given };
+            // The id is put in as the tool takes it. When this fails too, it isn't for want of arguments.
+            let bare = Candidate { args: "{}".into(), tool: None, source: Source::Given };
             match hands.inspector.prepare(&wish(id, None, Some(bare))).await {
                 Ok(prepared) => (prepared, Some(why)),
                 Err(e) => return Err(e),
@@ -203,7 +203,7 @@ fn unfit(id: &str, args: &str) -> Option<String> {
     if raw::members(args).is_none() {
         return Some("the arguments are not a JSON object".into());
     }
-    match with_request_id(args, id) {
+    match with_request_id(args, id, Spelling::Text) {
         None => Some(format!("the arguments hold another request_id than {id}")),
         Some(whole) if whole != args => {
             Some(format!("the arguments hold no \"request_id\": {}", raw::quote(id)))
