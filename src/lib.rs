@@ -24,6 +24,7 @@ pub mod record;
 pub mod recording;
 pub mod replay;
 pub mod serve;
+mod shell;
 pub mod size;
 pub mod text;
 pub mod time;

@@ -81,6 +81,13 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(cell_width).sum()
 }
 
+/// The beginning of `text` that can fill so many cells: a table or a screen need not look beyond it.
+pub fn head(text: &str, cells: usize) -> &str {
+    const BYTES_A_CELL: usize = 32;
+    let most = cells.saturating_add(2).saturating_mul(BYTES_A_CELL);
+    if text.len() <= most { text } else { &text[..text.floor_char_boundary(most)] }
+}
+
 /// `text` cut to `max` cells; when something is cut it ends with `ellipsis` (dropped where even that
 /// doesn't fit). Never cuts a grapheme in two.
 pub fn truncate<'a>(text: &'a str, max: usize, ellipsis: &str) -> Cow<'a, str> {

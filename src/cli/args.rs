@@ -4,6 +4,7 @@
 
 mod calls;
 mod common;
+pub mod id;
 mod looks;
 mod proofs;
 mod servers;

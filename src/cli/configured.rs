@@ -1,9 +1,11 @@
 //! The command line under the configuration: what a file or the environment says becomes the default of its flag, so that
 //! a flag always wins and `--help` shows what holds.
 
+use super::args::id::{dashed, help_was_meant, takes_id};
 use super::args::{Cli, Command};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
@@ -24,14 +26,22 @@ pub fn parse(
     args: impl Iterator<Item = OsString>,
     config: Result<Config>,
 ) -> Result<(Cli, Config), Failure> {
+    let args: Vec<OsString> = args.collect();
     let (config, wrong) = match config {
         Ok(c) => (c, None),
         Err(e) => (Config::default(), Some(e)),
     };
     let mut command = with_defaults(Cli::command(), &config);
-    let matches = command.try_get_matches_from_mut(args).map_err(Failure::Usage)?;
-    let cli =
+    let meant = args.clone();
+    let args = dashed(args, &command);
+    let matches = command
+        .try_get_matches_from_mut(args)
+        .map_err(|e| Failure::Usage(no_help(e, &meant, &mut command)))?;
+    let mut cli =
         Cli::from_arg_matches(&matches).map_err(|e| Failure::Usage(e.format(&mut command)))?;
+    if let Err(e) = named(&mut cli) {
+        return Err(Failure::Config(Box::new((cli.command, e))));
+    }
     match wrong {
         // What a client has started as its server must not fail for a file of ours.
         Some(e)
@@ -43,6 +53,36 @@ pub fn parse(
             Err(Failure::Config(Box::new((cli.command, e))))
         }
         _ => Ok((cli, config)),
+    }
+}
+
+/// Reads the id of a command that takes one.
+fn named(cli: &mut Cli) -> Result<()> {
+    match &mut cli.command {
+        Some(Command::Find(a)) => a.request_id = a.id.take()?,
+        Some(Command::Reissue(a)) => a.request_id = a.id.take()?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Help that nobody asked for is a mistake, and an id that was taken for a flag has another spelling.
+fn no_help(e: clap::Error, args: &[OsString], command: &mut clap::Command) -> clap::Error {
+    const SPELLED: &str = "a request_id that looks like a flag is given as --id=VALUE";
+    match e.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion if !help_was_meant(args) => {
+            let asked = args.iter().skip(1).find(|a| a.to_string_lossy().starts_with("-"));
+            let asked = asked.map(|a| a.to_string_lossy().into_owned()).unwrap_or_default();
+            let what = format!("unexpected argument {asked:?}\n\n  tip: {SPELLED}");
+            command.error(ErrorKind::UnknownArgument, what)
+        }
+        ErrorKind::MissingRequiredArgument if takes_id(args) => {
+            let mut e = e;
+            let tip = clap::builder::StyledStr::from(SPELLED);
+            e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+            e
+        }
+        _ => e,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::args::{Command, ReissueArgs};
 use super::json::{document, line, raw_value};
 use super::plain::{Plain, Role, complain, print_raw};
-use super::report::{CallJson, Failure, Witness};
+use super::report::{CallJson, Failure, Witness, clip};
 use crate::error::{Error, Exit};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -83,7 +83,7 @@ impl Asked {
             w.tails(&mut p, "");
         }
         p.complain();
-        complain(&error.to_string());
+        complain(&clip(&error.to_string()));
         if self.json {
             print_raw(&self.document(error, witness.as_ref()));
         }

@@ -226,7 +226,7 @@ pub fn state(p: &mut Plain, r: &Request) {
 /// the server was asked and there is no answer.
 pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_why: Option<&str>) {
     let line = &r.line;
-    p.line(Role::Strong, id);
+    p.line(Role::Strong, &clip(id));
     state(p, r);
     p.field("why", Role::Text, &line.judged.why);
     if !line.label.is_empty() {

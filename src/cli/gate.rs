@@ -6,6 +6,7 @@ use super::reissue::{Run, before};
 use crate::error::{Error, Exit};
 use crate::inspect::reissue::{Prepared, stopped};
 use crate::judge::Ask;
+use crate::shell;
 use std::io::{IsTerminal, Write};
 
 /// What the person said.
@@ -35,7 +36,7 @@ pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
         } else {
             let what = format!(
                 "--confirm says {c:?}, and this call wants {:?}; nothing was sent",
-                d.confirm
+                shell::spoken(&d.confirm)
             );
             Answer::Stop(Error::new(stopped(d).exit, what))
         };
@@ -55,7 +56,7 @@ pub async fn ask(p: &Prepared, run: &Run<'_>) -> Answer {
         }
     };
     let yes = said.is_some_and(|said| match d.ask {
-        Ask::Type => said == d.confirm,
+        Ask::Type => shell::names(&said, &d.confirm),
         Ask::Ask => matches!(&*said, "y" | "Y" | "yes"),
         Ask::Preview | Ask::None => matches!(&*said, "" | "y" | "Y" | "yes"),
     });
@@ -79,7 +80,9 @@ fn show(p: &Prepared) {
         text.field("mind", Role::Warn, twice);
     }
     let question = match d.ask {
-        Ask::Type => format!("Type {} to send it (anything else: no): ", d.confirm),
+        Ask::Type => {
+            format!("Type {} to send it (anything else: no): ", shell::spoken(&d.confirm))
+        }
         Ask::Ask => "Send it? y (anything else: no): ".to_owned(),
         Ask::Preview | Ask::None => "Enter sends it (anything else: no): ".to_owned(),
     };

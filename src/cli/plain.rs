@@ -17,6 +17,9 @@ const NARROW: usize = 40;
 /// The last column of a table has at least so much room where it needs it.
 const LAST: usize = 18;
 
+/// No column is wider: one id of a megabyte must not push all others out of sight.
+const CELL: usize = 100;
+
 /// What a piece of text means; never the only sign of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
@@ -90,7 +93,8 @@ impl Plain {
 
     /// `name  value`, names in a column; a value of several lines goes on under itself.
     pub fn field(&mut self, name: &str, role: Role, value: &str) {
-        let name = visible(name);
+        let name = text::truncate(text::head(name, CELL), CELL, "…");
+        let name = visible(&name);
         if text::width(&name) < COLUMN {
             self.styled(Role::Dim, &text::pad(&name, COLUMN));
         } else {
@@ -114,13 +118,17 @@ impl Plain {
     /// A table with aligned columns; the last column is not filled. On a narrow terminal column `shrinks` gives
     /// way first (its end is cut), and the last one goes on under itself.
     pub fn table(&mut self, rows: &[Vec<Cell>], shrinks: usize) {
-        let clean: Vec<Vec<(Role, String)>> = rows
-            .iter()
-            .map(|r| r.iter().map(|(role, t)| (*role, visible(t).into_owned())).collect())
-            .collect();
+        let clean: Vec<Vec<(Role, String)>> =
+            rows.iter().map(|r| r.iter().map(|(role, t)| (*role, cell(t))).collect()).collect();
         let columns = clean.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |i: usize| {
-            clean.iter().filter_map(|r| r.get(i)).map(|c| text::width(&c.1)).max().unwrap_or(0)
+            clean
+                .iter()
+                .filter_map(|r| r.get(i))
+                .map(|c| text::width(&c.1))
+                .max()
+                .unwrap_or(0)
+                .min(CELL)
         };
         let mut widths: Vec<usize> = (0..columns).map(widest).collect();
         // The last column may be narrower than its text.
@@ -196,6 +204,12 @@ impl Plain {
             self.out.push('\n');
         }
     }
+}
+
+/// A cell's text as it is shown; of a very long one the beginning.
+fn cell(t: &str) -> String {
+    const MOST: usize = 4_000;
+    text::truncate(&visible(text::head(t, MOST)), MOST, "…").into_owned()
 }
 
 /// Breaks at spaces only: a long id, hash or command stays in one piece to be copied.

@@ -112,7 +112,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Let the gate pass this request_id (repeatable)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, allow_hyphen_values = true, value_name = "ID")]
     pub confirm: Vec<String>,
     /// Let the gate pass calls of this tool (repeatable)
     #[arg(long, value_name = "NAME")]

@@ -21,6 +21,7 @@ use crate::recording::Recording;
 use crate::replay::diff::{Compared, Ignore, compare};
 use crate::replay::plan::{Act, Plan, Planned};
 use crate::replay::script::{self, Said};
+use crate::shell;
 use report::{Report, Step};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -231,9 +232,10 @@ impl Play<'_> {
             return Ok(step.skipped("its arguments can't be sent as they were".into()));
         }
         let recorded_id = p.ask.request_id();
-        let named =
-            self.a.confirm.iter().any(|c| Some(c) == recorded_id.as_ref() || *c == d.confirm)
-                || self.a.confirm_tool.iter().any(|t| t == tool);
+        let named = self.a.confirm.iter().any(|c| {
+            recorded_id.as_deref().is_some_and(|id| shell::names(c, id))
+                || shell::names(c, &d.confirm)
+        }) || self.a.confirm_tool.iter().any(|t| t == tool);
         let confirmed = named.then(|| d.confirm.clone());
         if !d.passes(confirmed.as_deref()) {
             return Ok(step.gated(d.ask.word(), stopped(d).what, d.refused.is_some()));

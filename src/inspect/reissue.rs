@@ -14,6 +14,7 @@ use crate::journal::{Call, Tool, ToolList};
 use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, Refusal, gate, tool_gate};
 use crate::model::arguments::{Candidate, Source};
 use crate::model::hash::Shape;
+use crate::shell;
 use crate::time::Time;
 use std::collections::BTreeSet;
 
@@ -290,7 +291,7 @@ pub fn stopped(d: &Decision) -> Error {
         )
         .hint(format!(
             "if that is what you want, repeat the command with --confirm {}",
-            shell_quoted(&d.confirm)
+            shell::confirm(&d.confirm)
         )),
     }
 }
@@ -309,9 +310,4 @@ fn what_then(r: &Refusal) -> Option<&'static str> {
         ),
         Refusal::NoSuchTool(_) => None,
     }
-}
-
-/// As one word of a POSIX shell.
-fn shell_quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -8,6 +8,7 @@ use super::gate_row;
 use super::words::Finding;
 use crate::error::Exit;
 use crate::journal::{Hint, Tool};
+use crate::shell;
 use crate::time::Time;
 
 /// What is asked, mildest first.
@@ -242,7 +243,7 @@ impl Decision {
     /// Whether `confirmed` lets the call pass. With [`Ask::None`] nothing need be said.
     pub fn passes(&self, confirmed: Option<&str>) -> bool {
         self.refused.is_none()
-            && (self.ask == Ask::None || confirmed == Some(self.confirm.as_str()))
+            && (self.ask == Ask::None || confirmed.is_some_and(|c| shell::names(c, &self.confirm)))
     }
 }
 

@@ -92,6 +92,20 @@ pub(super) fn candidates(id: &str) -> Vec<Value> {
     out
 }
 
+/// Whether a column of numbers takes the text `asked` for the number `stored`: SQLite does, when a server binds it.
+pub(super) fn same_number(asked: &str, stored: &str) -> bool {
+    let asked = asked.trim_matches(|c: char| c.is_ascii_whitespace());
+    let asked = asked.strip_prefix('+').unwrap_or(asked);
+    match (asked.parse::<i64>(), stored.parse::<i64>()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => {
+            let is_number = |t: &str| t.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+            let number = |t: &str| t.parse::<f64>().ok().filter(|_| is_number(t));
+            number(asked).is_some_and(|a| Some(a) == number(stored))
+        }
+    }
+}
+
 fn blob_literal(bytes: &[u8]) -> String {
     let mut out = String::from("x'");
     for b in bytes {

@@ -309,22 +309,13 @@ fn arguments_that_are_no_object() {
 }
 
 #[test]
-fn a_request_id_of_the_wrong_length() {
-    let long = "é".repeat(65);
-    let args = format!(r#"{{"request_id":"{long}"}}"#);
-    for words in [
-        &["find", &long][..],
-        &["reissue", &long, "--args", "{}", "--confirm", &long],
-        &["call", "create_ticket", "--args", &args],
-    ] {
-        never_started(words, &["has 65 characters", "1 to 64 characters", "nothing was sent"]);
-    }
-    never_started(&["find", ""], &["empty"]);
+fn a_request_id_of_any_length_but_none() {
+    never_started(&["reissue", ""], &["empty"]);
     never_started(&["call", "create_ticket", "--args", r#"{"request_id":""}"#], &["empty"]);
-    // 64 code points are fine, whatever their bytes.
+    // How long one may be is the server's rule.
     let dir = tempfile::tempdir().unwrap();
     let path = night(dir.path());
-    redial(&["find", &"é".repeat(64), "--ledger", path.to_str().unwrap()]).expect(1, &["no row"]);
+    redial(&["find", &"é".repeat(65), "--ledger", path.to_str().unwrap()]).expect(1, &["no row"]);
 }
 
 #[test]

@@ -316,5 +316,5 @@ fn stdin_at_its_end_is_no_answer_to_anything() {
     c.stdin(Stdio::piped());
     let mut child = c.spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"r-1\ny\n").ok();
-    finish(child).expect(3, &["the gate wants a confirmation", "--confirm 'r-1'"]);
+    finish(child).expect(3, &["the gate wants a confirmation", "--confirm r-1"]);
 }

@@ -8,6 +8,7 @@ mod cli_bad_input;
 mod cli_batch;
 mod cli_gate;
 mod cli_hostile;
+mod cli_ids;
 mod cli_json;
 mod cli_main_job;
 mod cli_output;

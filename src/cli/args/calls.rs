@@ -1,6 +1,7 @@
 //! What the commands take that make calls: `call`, `reissue`, `batch`.
 
 use super::common::{Calling, OneCall};
+use super::id::IdArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,7 +18,10 @@ Example:
   redial reissue night-007 --ledger ledger.db --args-from agent.log --http http://127.0.0.1:8000/mcp"
 )]
 pub struct ReissueArgs {
-    /// The request_id; the repeat keeps it
+    #[command(flatten)]
+    pub id: IdArgs,
+    /// The id that `id` means, once it was read: the repeat keeps it.
+    #[arg(skip)]
     pub request_id: String,
     /// The tool [default: that of the call found, else the only one that takes a request_id and changes something]
     #[arg(long, value_name = "T")]
@@ -88,7 +92,7 @@ pub struct BatchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
     /// Send it although the ledger, or a line before, has this request_id (repeatable)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub confirm: Vec<String>,
     /// Start a stdio server that ended again (a new process is an act)
     #[arg(long)]

@@ -159,7 +159,7 @@ pub struct Calling {
 #[derive(Debug, Args)]
 pub struct OneCall {
     /// Let a repeat pass the gate where nobody can be asked: the request_id again (without one: the tool's name)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub confirm: Option<String>,
     /// One JSON document; never asks
     #[arg(long)]

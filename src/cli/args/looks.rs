@@ -1,6 +1,7 @@
 //! What the commands take that look: at a ledger, a server, or both. They make no call but a read-only look-up.
 
 use super::common::{EndpointArgs, LedgerArgs, ReadOnly};
+use super::id::IdArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -65,7 +66,10 @@ Example:
   redial find night-007 --ledger ledger.db --http http://127.0.0.1:8000/mcp"
 )]
 pub struct FindArgs {
-    /// The request_id
+    #[command(flatten)]
+    pub id: IdArgs,
+    /// The id that `id` means, once it was read.
+    #[arg(skip)]
     pub request_id: String,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]

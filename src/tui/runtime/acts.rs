@@ -13,6 +13,7 @@ use crate::judge::gate::Decision;
 use crate::model::arguments::{Candidate, Source, with_request_id};
 use crate::model::history::Step;
 use crate::model::lookup;
+use crate::shell;
 use crate::tui::data::{Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report};
 use crate::tui::msg::{Effect, Msg};
 use std::time::Duration;
@@ -137,7 +138,7 @@ fn gate(d: &Decision) -> Gate {
         Some(r) => vec![r.why().to_owned()],
         None => d.reasons.clone(),
     };
-    Gate { question, reasons, word: d.confirm.clone() }
+    Gate { question, reasons, word: shell::spoken(&d.confirm) }
 }
 
 fn wish(id: &str, tool: Option<&str>, given: Option<Candidate>) -> Wish {

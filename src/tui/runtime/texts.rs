@@ -8,6 +8,7 @@ use crate::inspect::request::Request;
 use crate::journal::event::Kind;
 use crate::journal::{Call, CallId};
 use crate::json::raw;
+use crate::shell;
 use crate::time::Time;
 use crate::tui::msg::Msg;
 use crate::tui::pick::What;
@@ -129,13 +130,12 @@ fn command(hands: &Hands, id: &str) -> Result<String, String> {
     let Some(client) = &hands.inspector.client else {
         return Err("no endpoint is attached: there is nothing to repeat it at".into());
     };
-    let mut words = vec!["redial".to_owned(), "reissue".to_owned(), id.to_owned()];
+    let mut words = Vec::new();
     // What this run has sent or seen; else the command looks for the arguments itself.
     let call = newest_call(hands, id).filter(|c| c.tool != hands.inspector.look_up);
     if let Some((tool, args)) = call.and_then(|c| Some((c.tool, c.args?))) {
         words.extend(["--tool".to_owned(), tool, "--args".to_owned(), args]);
     }
-    words.extend(["--confirm".to_owned(), id.to_owned()]);
     words.extend(hands.flags.iter().cloned());
     match client.endpoint() {
         Endpoint::Http { url, headers } => {
@@ -149,16 +149,9 @@ fn command(hands: &Hands, id: &str) -> Result<String, String> {
             words.extend(command.iter().cloned());
         }
     }
-    Ok(words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" "))
-}
-
-/// A word as a POSIX shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    let words: Vec<String> = words.iter().map(|w| shell::word(w)).collect();
+    let (id, confirm) = (shell::id(id), shell::confirm(id));
+    Ok(format!("redial reissue {id} --confirm {confirm} {}", words.join(" ")))
 }
 
 /// The frames of its newest call as they were on the wire: the call, then its answer.
@@ -223,7 +216,7 @@ fn curl(hands: &Hands, id: &str) -> Result<String, String> {
         words.extend(["-H".to_owned(), format!("{name}: …")]);
     }
     words.extend(["--data-binary".to_owned(), frame.to_owned(), url.clone()]);
-    Ok(words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" "))
+    Ok(words.iter().map(|w| shell::word(w)).collect::<Vec<_>>().join(" "))
 }
 
 /// The message for the screen, with the text kept in a file of the user's state folder, readable by nobody else.
@@ -239,26 +232,4 @@ pub fn kept(what: String, text: Result<String, String>) -> Msg {
     };
     let kept = text.as_ref().ok().and_then(|t| write(t));
     Msg::Copied { what, text, kept }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_survive_a_shell() {
-        for (word, want) in [
-            ("night-005", "night-005"),
-            ("", "''"),
-            ("it's", r"'it'\''s'"),
-            ("$(x) `y` \"z\"\n", "'$(x) `y` \"z\"\n'"),
-            ("{\"a\":1}", "'{\"a\":1}'"),
-        ] {
-            assert_eq!(quoted(word), want);
-            let out = std::process::Command::new("sh")
-                .args(["-c", &format!("printf %s {want}")])
-                .output();
-            assert_eq!(String::from_utf8_lossy(&out.unwrap().stdout), word);
-        }
-    }
 }

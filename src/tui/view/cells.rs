@@ -23,19 +23,21 @@ impl Cells {
 
     /// As much of `text` as fits.
     pub fn put(&mut self, text: &str, style: impl Into<Style>) {
-        let clean = text::visible(text);
+        let clean = text::visible(text::head(text, self.left));
         let cut = text::truncate(&clean, self.left, "…");
         self.push(cut.into_owned(), style.into());
     }
 
     /// `text` in exactly `width` cells, left-aligned.
     pub fn cell(&mut self, text: &str, width: usize, style: impl Into<Style>) {
-        self.push(text::pad(&text::visible(text), width.min(self.left)), style.into());
+        let clean = text::visible(text::head(text, width));
+        self.push(text::pad(&clean, width.min(self.left)), style.into());
     }
 
     /// `text` in exactly `width` cells, right-aligned.
     pub fn right(&mut self, text: &str, width: usize, style: impl Into<Style>) {
-        self.push(text::pad_left(&text::visible(text), width.min(self.left)), style.into());
+        let clean = text::visible(text::head(text, width));
+        self.push(text::pad_left(&clean, width.min(self.left)), style.into());
     }
 
     /// Empty cells.

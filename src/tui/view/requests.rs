@@ -79,7 +79,11 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let first = &mut ui.seen.requests_at;
     keep_in_sight(first, list.position(), list.len(), page);
     let shown: Vec<&Line> = (*first..list.len()).take(page).filter_map(|i| list.get(i)).collect();
-    let widest = shown.iter().map(|l| text::width(&text::visible(l.id()))).max().unwrap_or(0);
+    let widest = shown
+        .iter()
+        .map(|l| text::width(&text::visible(text::head(l.id(), 99))))
+        .max()
+        .unwrap_or(0);
     let columns = Columns::of(usize::from(area.width), widest);
     let at = |i: usize| Rect { y: body.y + i as u16, height: 1, ..body };
     heads(ui, &columns, at(0), frame);
