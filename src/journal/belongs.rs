@@ -143,11 +143,7 @@ pub(crate) fn request_named(object: &str) -> Option<String> {
         _ => members,
     };
     let value = inner.iter().rev().find(|(k, _)| k == "request_id").map(|(_, v)| *v)?;
-    let scalar = value.trim();
-    match raw::as_str(scalar) {
-        Some(text) => Some(text).filter(|t| !t.is_empty()),
-        None => scalar.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then(|| scalar.into()),
-    }
+    crate::json::key::text(value).filter(|t| !t.is_empty())
 }
 
 /// The other request that this result of a call names, with the call's own.

@@ -9,6 +9,7 @@ use super::schema::{NoSchema, Schema, Source, column, quoted};
 use super::stamp::Stamp;
 use super::trouble::{LedgerError, Trouble};
 use super::value;
+use crate::json::key::Spelling;
 use rusqlite::{Connection, Params, params_from_iter};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -149,7 +150,11 @@ impl<'c> Reader<'c> {
             r.source.pos
         );
         let mut rows = self.query(&sql, params_from_iter(ids), row)?;
-        rows.retain(|row| row.request_id == request_id);
+        let number = |row: &Row| row.id_as == Spelling::Number;
+        rows.retain(|row| {
+            row.request_id == request_id
+                || (number(row) && value::same_number(request_id, &row.request_id))
+        });
         rows.truncate(1);
         if rows.is_empty() && !self.has_all_requests() {
             let lost =

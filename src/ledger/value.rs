@@ -99,7 +99,8 @@ pub(super) fn same_number(asked: &str, stored: &str) -> bool {
     match (asked.parse::<i64>(), stored.parse::<i64>()) {
         (Ok(a), Ok(b)) => a == b,
         _ => {
-            let is_number = |t: &str| t.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+            let is_number =
+                |t: &str| t.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
             let number = |t: &str| t.parse::<f64>().ok().filter(|_| is_number(t));
             number(asked).is_some_and(|a| Some(a) == number(stored))
         }
