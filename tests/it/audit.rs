@@ -37,6 +37,11 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-sessions").join(name)
 }
 
+/// A path at which nothing is, nor can be while the test runs.
+fn absent(name: &str) -> String {
+    crate::support::cli::home().join("absent").join(name).display().to_string()
+}
+
 #[test]
 fn the_articles_traces_in_every_form_and_as_plain_json_and_junit() {
     let dir = Dir::new();
@@ -105,7 +110,7 @@ fn contracts_with_mistakes_are_refused_with_the_nearest_right_word() {
     let wrong = dir.file("c.toml", "[tools.a]\nproduce = \"x\"\n");
     redial(&["audit", &trace, "--contracts", &wrong])
         .expect(2, &["c.toml: there is no key tools.a.produce; did you mean produces?"]);
-    redial(&["audit", &trace, "--contracts", "/nonexistent/c.toml"]).expect(2, &["can't be read"]);
+    redial(&["audit", &trace, "--contracts", &absent("c.toml")]).expect(2, &["can't be read"]);
     redial(&["audit", &trace, "--http", "http://127.0.0.1:1/mcp"]).expect(2, &["--fresh-sessions"]);
 }
 
@@ -157,7 +162,7 @@ fn damage_costs_its_line_and_what_is_no_trace_is_said_to_be_none() {
     assert_eq!((kinds, r.doc()["calls"].as_u64()), (3, Some(1)), "{}", r.stdout);
     redial(&["audit", &dir.file("e", "")]).expect(6, &["is empty: there is nothing to audit"]);
     redial(&["audit", &dir.file("n", "hello\nworld\n")]).expect(6, &["is no trace: line 1"]);
-    redial(&["audit", "/nonexistent"]).expect(2, &["/nonexistent"]);
+    redial(&["audit", &absent("t.jsonl")]).expect(6, &["t.jsonl"]);
     redial(&["audit", &dir.file("m", "[]")]).expect(0, &["no tool call"]);
 }
 
@@ -335,7 +340,7 @@ fn a_ledger_says_what_the_wire_can_not() {
         ("outcome_unknown", "silent"),
     ];
     assert_eq!(said, want.map(|(a, b)| (a.to_owned(), b.to_owned())), "{}", r.stdout);
-    redial(&["audit", &trace, "--ledger", "/nonexistent.db"]).expect(6, &[]);
+    redial(&["audit", &trace, "--ledger", &absent("l.db")]).expect(6, &[]);
     // Without an answer nobody knows the name of what was made; a ledger that has it does.
     let contracts = dir.file("c.toml", "[tools.create_ticket]\nproduces = \"ticket_id\"");
     let with = ["audit", &trace, "--contracts", &contracts];

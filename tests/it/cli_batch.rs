@@ -2,7 +2,7 @@
 //! and at the server.
 
 use crate::support::cli::{
-    EXE, FakeStdio, Ran, both, command, count_tickets, redial, tickets, tool,
+    EXE, FakeStdio, Ran, both, command, count_tickets, program, redial, tickets, tool,
 };
 use crate::support::shell::{ANSWER, script};
 use crate::support::until;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 /// A ticket to be made.
 fn ticket(id: &str) -> String {
@@ -167,7 +167,7 @@ fn without_respawn_what_comes_after_a_death_is_not_sent() {
 /// A ticket server over HTTP, on a port of its own or on this one.
 fn http(ledger: &str, address: &str, log: &Path) -> (Child, String) {
     let err = std::fs::File::create(log).unwrap();
-    let child = Command::new(EXE)
+    let child = program()
         .args(["serve", "tickets", "--ledger", ledger, "--http", address, "--work-seconds", "1"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -1,18 +1,17 @@
 //! Pipes, colours, widths, and what happens when nobody reads.
 
 use super::ledger_read::night;
-use crate::support::cli::{EXE, Ran, both, command, redial, tickets};
+use crate::support::cli::{EXE, Ran, both, clean, command, redial, tickets};
 use crate::support::pty::Pty;
 use redial::text::width;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn shell(script: &str, args: &[&str]) -> Output {
-    Command::new("sh")
+    clean(&mut Command::new("sh"))
         .args(["-c", script, EXE])
         .args(args)
         .stdin(Stdio::null())
-        .env_remove("REDIAL_READ_ONLY")
         .output()
         .unwrap()
 }

@@ -179,7 +179,7 @@ async fn an_http_server_started_as_stdio_is_named_with_its_address() {
     let script =
         "echo 'Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)' >&2; sleep 60";
     let command = ["/bin/sh", "-c", script].map(String::from).to_vec();
-    let settings = Settings { probe_limit_s: 0.2, ..Settings::default() };
+    let settings = Settings { probe_limit_s: 0.2, start_limit_s: 1.0, ..Settings::default() };
     let client = Client::start(Endpoint::Stdio { command, env: vec![], cwd: None }, settings);
     let error = client.ready().await.unwrap_err();
     assert!(error.what.contains("--http http://127.0.0.1:8000/mcp"), "{error}");

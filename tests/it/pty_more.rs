@@ -175,7 +175,7 @@ fn a_log_is_followed_as_stderr_through_its_rotation() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("server.log");
     let mut pty = attach(folder.path(), &["--stderr-file", log.to_str().unwrap()], (140, 40));
-    pty.wait_for("the file isn't there");
+    pty.wait_for("Nothing in this file so far");
     let mut file = fs::File::create(&log).unwrap();
     writeln!(file, "2026-11-29T03:00:01Z boot \x1b]0;pwned\x07").unwrap();
     pty.wait_for("boot ^[]0;pwned^G");

@@ -1,7 +1,7 @@
 //! The tap on Streamable HTTP: between the plainest possible client and the built-in server, and between redial's
 //! own client and servers that break.
 
-use crate::support::cli::redial;
+use crate::support::cli::{program, redial};
 use crate::support::fake_http::FakeHttp;
 use crate::support::served::{Served, Transport, http, request, tap};
 use crate::support::until;
@@ -20,7 +20,7 @@ struct Tap {
 
 impl Tap {
     fn start(upstream: &str, out: &Path) -> Tap {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
+        let mut command = program();
         command
             .args(["record", "--http", upstream, "--listen", "127.0.0.1:0", "--out"])
             .arg(out)

@@ -1,6 +1,7 @@
 //! SIGKILL at moments that a seeded generator picks, of the tap, the server and the client: the file can be read,
 //! nothing hangs, the exit status is right, and no process is left.
 
+use crate::support::cli::program;
 use crate::support::until;
 use redial::record::entry::{Line, decode};
 use redial::recording::Recording;
@@ -69,7 +70,7 @@ fn at_any_moment_nothing_hangs_and_the_file_is_whole() {
     let mut random = Random(0x5eed_7a95);
     for round in 0..ROUNDS {
         let out = dir.path().join(format!("{round}.jsonl"));
-        let mut tap = Command::new(env!("CARGO_BIN_EXE_redial"))
+        let mut tap = program()
             .args(["record", "--out"])
             .arg(&out)
             .args(["--", "sh", "-c", SERVER])
@@ -129,7 +130,7 @@ fn a_killed_tap_before_http_leaves_a_readable_file_and_a_server_that_serves_on()
     let mut random = Random(0x5eed_4117);
     for round in 0..4 {
         let out = dir.path().join(format!("h{round}.jsonl"));
-        let mut tap = Command::new(env!("CARGO_BIN_EXE_redial"))
+        let mut tap = program()
             .args(["record", "--http", &format!("http://{}/mcp", served.address())])
             .args(["--listen", "127.0.0.1:0", "--out"])
             .arg(&out)

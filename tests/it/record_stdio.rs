@@ -1,5 +1,6 @@
 //! The tap on stdio with real processes: bytes, ends, signals, kills, disks.
 
+use crate::support::cli::program;
 use crate::support::until;
 use redial::journal::Outcome;
 use redial::record::entry::{Entry, Line, Side, What, decode};
@@ -21,7 +22,7 @@ fn tap_with(
     command: &[&str],
     change: impl FnOnce(&mut Command),
 ) -> Child {
-    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    let mut c = program();
     c.arg("record").arg("--out").arg(out).args(more).arg("--").args(command);
     // Nothing of the machine's own state is touched.
     c.env("XDG_STATE_HOME", out.parent().unwrap().join("state"));
@@ -338,7 +339,7 @@ fn a_full_disk_costs_lines_and_never_traffic() {
     if !out.exists() {
         return;
     }
-    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    let mut c = program();
     c.args(["record", "--out", "/dev/full", "--", "cat"]).env("XDG_STATE_HOME", dir.path());
     let mut tap = c.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let data = noise(500_000);
@@ -444,7 +445,7 @@ fn a_folder_gets_one_file_a_run_and_latest_is_the_last() {
         .filter(|n| n.ends_with(".jsonl"))
         .collect();
     assert_eq!(names.len(), 2, "{names:?}");
-    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    let mut c = program();
     let shown = c
         .args(["show", "latest", "--json"])
         .env("XDG_STATE_HOME", dir.path().join("state"))

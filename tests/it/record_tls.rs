@@ -1,6 +1,7 @@
 //! The tap before a server that speaks TLS: what is asked passes over a real handshake, and a certificate that
 //! nobody trusts is a 502 that says so. (The certificate and its throw-away key were made for this test alone.)
 
+use crate::support::cli::program;
 use crate::support::served::tap;
 use crate::support::until;
 use redial::journal::Outcome;
@@ -74,7 +75,7 @@ struct Tap(Child, SocketAddr);
 
 impl Tap {
     fn start(upstream: SocketAddr, trust: &Path, out: &Path) -> Tap {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
+        let mut command = program();
         command
             .args(["record", "--http", &format!("https://localhost:{}/mcp", upstream.port())])
             .args(["--listen", "127.0.0.1:0", "--out"])

@@ -1,6 +1,7 @@
 //! A recording beside the ledger: the agent's own call, killed in mid-work, judged and repeated from what the tap
 //! wrote down, while this program only looks on.
 
+use crate::support::cli::{EXE, program};
 use crate::support::until;
 use redial::inspect::Inspector;
 use redial::inspect::recorded::{RECORDED_CALLS, Recorded};
@@ -51,11 +52,10 @@ fn a_tap_writes_down_who_goes_on_behind_it() {
 async fn the_agents_death_is_seen_and_its_bytes_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (out, ledger) = (dir.path().join("r.jsonl"), dir.path().join("l.db"));
-    let program = env!("CARGO_BIN_EXE_redial");
-    let mut tap = Command::new(program)
+    let mut tap = program()
         .args(["record", "--out"])
         .arg(&out)
-        .args(["--", program, "serve", "tickets", "--work-seconds", "60", "--ledger"])
+        .args(["--", EXE, "serve", "tickets", "--work-seconds", "60", "--ledger"])
         .arg(&ledger)
         .env("XDG_STATE_HOME", dir.path())
         .stdin(Stdio::piped())

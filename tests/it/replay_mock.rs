@@ -1,11 +1,11 @@
 //! show, replay, mock and reissue on recordings of the built-in server, made by the tap.
 
-use crate::support::cli::{command, redial};
+use crate::support::cli::{command, program, redial};
 use crate::support::until;
 use redial::json::raw;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_redial");
 
@@ -13,7 +13,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_redial");
 fn recorded(dir: &Path) -> PathBuf {
     let out = dir.join("r.jsonl");
     let ledger = dir.join("then.db");
-    let mut tap = Command::new(PROGRAM)
+    let mut tap = program()
         .args(["record", "--out"])
         .arg(&out)
         .args(["--", PROGRAM, "serve", "tickets", "--ledger"])

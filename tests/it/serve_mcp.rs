@@ -1,5 +1,6 @@
 //! The built-in servers as MCP servers: both eras, on stdio and on HTTP, and who may speak to them.
 
+use crate::support::cli::program;
 use crate::support::served::{BOTH, INITIALIZE, Reply, Served, Transport, http, request};
 use redial::json::raw;
 
@@ -256,7 +257,7 @@ fn only_loopback_peers_with_json_are_heard() {
 #[test]
 fn the_open_network_is_refused() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0", "example.com:80", "8000"] {
-        let out = std::process::Command::new(env!("CARGO_BIN_EXE_redial"))
+        let out = program()
             .args(["serve", "charge", "--http", address])
             .current_dir(tempfile::tempdir().unwrap().path())
             .output()

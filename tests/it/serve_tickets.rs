@@ -1,5 +1,6 @@
 //! `serve tickets` as a process: the reference article's situations over both transports, with real kills.
 
+use crate::support::cli::program;
 use crate::support::served::{BOTH, Served, Transport, request};
 use crate::support::until;
 use redial::json::raw;
@@ -309,11 +310,7 @@ fn a_ledger_that_cannot_be_one_ends_the_server_with_words() {
     )
     .unwrap();
     for path in [text, dir.path().join("none/ledger.db"), dir.path().to_owned()] {
-        let out = std::process::Command::new(env!("CARGO_BIN_EXE_redial"))
-            .args(["serve", "tickets", "--ledger"])
-            .arg(&path)
-            .output()
-            .unwrap();
+        let out = program().args(["serve", "tickets", "--ledger"]).arg(&path).output().unwrap();
         assert_eq!((out.status.code(), out.stdout.len()), (Some(6), 0));
         assert!(String::from_utf8(out.stderr).unwrap().contains("can't be used"));
     }

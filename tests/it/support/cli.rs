@@ -1,6 +1,7 @@
 //! Runs the real `redial` binary and reads what it said.
 
 use redial::json::raw;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -55,14 +56,45 @@ impl Ran {
     }
 }
 
-pub fn command(args: &[&str]) -> Command {
+thread_local! {
+    /// A home that is nobody's. Each test runs in a thread of its own, and its home goes with it.
+    static HOME: tempfile::TempDir = {
+        let home = tempfile::Builder::new().prefix("home").tempdir().unwrap();
+        // The search for a project's configuration ends here.
+        std::fs::create_dir(home.path().join(".git")).unwrap();
+        home
+    };
+}
+
+/// The home of whatever this test starts.
+pub fn home() -> PathBuf {
+    HOME.with(|h| h.path().to_owned())
+}
+
+/// All that a program of these tests may know of the machine: what a person has configured, remembered or exported is
+/// nothing to them.
+pub fn environment() -> Vec<(&'static str, OsString)> {
+    let passed = ["PATH", "TMPDIR", "TZ"].into_iter();
+    let mut all: Vec<_> = passed.filter_map(|n| Some((n, std::env::var_os(n)?))).collect();
+    all.push(("HOME", home().into()));
+    all
+}
+
+/// Gives a program that environment and no other, in a folder where nothing is.
+pub fn clean(c: &mut Command) -> &mut Command {
+    c.env_clear().envs(environment()).current_dir(home())
+}
+
+/// `redial` as every test starts it.
+pub fn program() -> Command {
     let mut c = Command::new(EXE);
+    clean(&mut c);
+    c
+}
+
+pub fn command(args: &[&str]) -> Command {
+    let mut c = program();
     c.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["REDIAL_READ_ONLY", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
-        c.env_remove(name);
-    }
-    // What a person has configured is nothing to these tests.
-    c.env("XDG_CONFIG_HOME", "/nonexistent").env("XDG_STATE_HOME", "/nonexistent");
     c
 }
 

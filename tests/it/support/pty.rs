@@ -27,8 +27,6 @@ pub struct Pty {
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Option<Box<dyn Write + Send>>,
     child: Box<dyn Child + Send + Sync>,
-    /// Its folders for configuration and state.
-    _own: tempfile::TempDir,
 }
 
 impl Pty {
@@ -43,14 +41,14 @@ impl Pty {
         let pair = native_pty_system().openpty(pty_size).unwrap();
         let mut command = CommandBuilder::new(program);
         command.args(args);
+        // What a person has configured or an earlier run has remembered is nothing to these tests; and a terminal at
+        // which a person sits is no build machine: it has its own colours.
+        command.env_clear();
+        for (key, value) in super::cli::environment() {
+            command.env(key, value);
+        }
+        command.cwd(super::cli::home());
         command.env("TERM", "xterm-256color");
-        command.env_remove("NO_COLOR");
-        // A terminal at which a person sits is no build machine: it has its own colours.
-        command.env_remove("CI");
-        // What a person has configured or an earlier run has remembered is nothing to these tests.
-        let own = tempfile::tempdir().unwrap();
-        command.env("XDG_CONFIG_HOME", own.path().join("config"));
-        command.env("XDG_STATE_HOME", own.path().join("state"));
         command.env("RUST_BACKTRACE", "0");
         for (key, value) in env {
             command.env(key, value);
@@ -84,7 +82,7 @@ impl Pty {
                 }
             }
         });
-        Pty { out, master: Some(pair.master), writer: Some(writer), child, _own: own }
+        Pty { out, master: Some(pair.master), writer: Some(writer), child }
     }
 
     /// Waits until `condition` holds for the screen; fails with the screen after the limit.

@@ -82,7 +82,7 @@ impl Reply {
 impl Served {
     /// Starts `redial serve ARGS` and opens a session.
     pub fn start(transport: Transport, args: &[&str]) -> Served {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
+        let mut command = super::cli::program();
         command.arg("serve").args(args);
         if transport == Transport::Http {
             command.args(["--http", "127.0.0.1:0"]);
