@@ -19,7 +19,7 @@ const ARGS: &str = r#"{ "request_id":"r-1", "title":"a","body":"b" }"#;
 fn recorded_end(script: &str) -> redial::journal::Generation {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("r.jsonl");
-    let status = Command::new(env!("CARGO_BIN_EXE_redial"))
+    let status = program()
         .args(["record", "--out"])
         .arg(&out)
         .args(["--", "sh", "-c", script])
