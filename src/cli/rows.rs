@@ -26,8 +26,6 @@ use std::collections::BTreeMap;
 const WINDOW: usize = 2_000;
 /// So many rows are held in memory, so that counts and rows are from one moment.
 const AT_ONCE: usize = 10_000;
-/// How often a ledger is read again because a writer committed meanwhile.
-const TRIES: usize = 5;
 /// Rows shown to people unless they ask for more.
 const SHOWN: usize = 1_000;
 /// Next steps told to people.
@@ -44,6 +42,11 @@ struct Head {
     duplicates: u64,
     effects_without_request: u64,
     requests_purged: u64,
+    /// Unfinished rows that were too many to judge each.
+    not_judged: u64,
+    /// When it was counted; `one_moment`: all counts are of that moment.
+    as_of: String,
+    one_moment: bool,
     remarks: Vec<String>,
 }
 
@@ -142,30 +145,22 @@ const STATES: [State; 7] = [
     State::Expired,
 ];
 
-/// The overview, and the newest `wanted` rows from the same read where they are few enough. A ledger with a
-/// rollback journal lets its writer commit in the middle of a read: then it is read again.
+/// The overview, and the newest `wanted` rows from the same read where they are few enough.
 async fn snapshot(
     inspector: &Inspector,
     wanted: usize,
 ) -> Result<(Overview, Option<Vec<Row>>), LedgerError> {
     let most = wanted.min(AT_ONCE + 1);
-    let mut tries = 0;
-    loop {
-        let read = inspector.overview_and(|| async {}, move |r| r.newest(None, most)).await?;
-        let (mut overview, rows) = read;
-        let rows = rows.filter(|rows| rows.len() <= AT_ONCE || wanted <= AT_ONCE);
-        tries += 1;
-        let torn = overview.how.as_ref().is_some_and(|h| !h.whole);
-        if torn && tries < TRIES && rows.is_some() {
-            continue;
-        }
-        if let Some(how) = overview.how.as_mut().filter(|_| torn || rows.is_none()) {
-            how.infos.push(
-                "read in pieces: what was written meanwhile may be in the rows and not in the counts, or the other way round".into(),
-            );
-        }
-        return Ok((overview, rows));
+    let read = inspector.overview_and(|| async {}, move |r| r.newest(None, most)).await?;
+    let (mut overview, rows) = read;
+    let rows = rows.filter(|rows| rows.len() <= AT_ONCE || wanted <= AT_ONCE);
+    let torn = overview.how.as_ref().is_some_and(|h| !h.whole);
+    if let Some(how) = overview.how.as_mut().filter(|_| torn || rows.is_none()) {
+        how.infos.push(
+            "read in pieces: what was written meanwhile may be in the rows and not in the counts, or the other way round".into(),
+        );
     }
+    Ok((overview, rows))
 }
 
 async fn json(a: &RowsArgs, windows: &Windows) -> Done {
@@ -178,6 +173,9 @@ async fn json(a: &RowsArgs, windows: &Windows) -> Done {
         duplicates: counts.duplicates,
         effects_without_request: counts.effects_without_request,
         requests_purged: counts.requests_purged,
+        not_judged: counts.not_judged,
+        as_of: counts.as_of.rfc3339(),
+        one_moment: !counts.about && !counts.parts_about,
         remarks: ledger_remarks(windows.judging.overview.how.as_ref()),
     });
     // Row by row: a ledger of a million rows is not held in memory to be written down.

@@ -9,6 +9,7 @@ use crate::error::{Error, Exit};
 use crate::inspect::Inspector;
 use crate::judge::State;
 use crate::judge::verify::{Expected, Problem, Severity, Totals, Verified};
+use crate::time::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ struct Doc {
     sentence: String,
     problems: Vec<ProblemJson>,
     labels: BTreeMap<String, u64>,
+    /// When it was counted.
+    as_of: String,
     /// Everything came from one state of the file.
     one_snapshot: bool,
     remarks: Vec<String>,
@@ -47,9 +50,10 @@ pub async fn run(a: VerifyArgs) -> Done {
     let labels = a.expect.iter().map(|e| expectation(e)).collect::<Result<Vec<_>, _>>()?;
     let expected = Expected { labels, total: a.expect_total };
     let inspector = Inspector::new(Some(ledger), None, rules);
-    let (totals, verified, how) = inspector.verify_with(&expected, a.strict).await?;
+    let as_of = Time::now();
+    let (totals, verified, how) = inspector.verify_with(&expected, a.strict, true).await?;
     let mut remarks = ledger_remarks(Some(&how));
-    if !how.whole {
+    if !totals.one_moment {
         remarks.push(
             "a writer committed while this was counted: the numbers are from different moments"
                 .into(),
@@ -65,7 +69,8 @@ pub async fn run(a: VerifyArgs) -> Done {
             sentence: verified.sentence,
             problems: verified.problems.into_iter().map(json).collect(),
             labels: totals.labels,
-            one_snapshot: how.whole,
+            as_of: as_of.rfc3339(),
+            one_snapshot: totals.one_moment,
             remarks,
         };
         print_raw(&document(&doc));

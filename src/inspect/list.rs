@@ -9,7 +9,7 @@ use super::scan::{GROUPS, LOOSE, PIECE, UNFINISHED};
 use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
-use crate::ledger::{DONE, How, LedgerError, Loose, Named, Reader, Row, Survey};
+use crate::ledger::{DONE, How, LedgerError, Loose, Reader, Row, Survey, is_repeated};
 use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
@@ -35,6 +35,12 @@ pub struct Overview {
     pub noun: String,
     /// Requests with more than one effect.
     pub duplicates: u64,
+    /// Groups of equal hashes, kept or not.
+    pub groups_total: u64,
+    /// Rows, states and effects are of one moment.
+    pub one_moment: bool,
+    /// So are groups, duplicates and effects without a request.
+    pub parts_one_moment: bool,
     /// Requests of effects that have no row: lost ones, and swept ones.
     pub loose: Arc<Loose>,
     /// How the ledger was read.
@@ -52,20 +58,61 @@ pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
     while !pass.complete {
         r.survey(&mut pass, PIECE)?;
     }
-    let groups = r.same_hash_groups(GROUPS)?.into_iter().map(|g| (g.args_hash, g.rows)).collect();
+    let effects = if r.has_effects_table() { Some(r.effects_total()?) } else { None };
+    // Short enough to have been one moment, whatever is written while the rest is asked.
+    let one_moment = r.how().whole;
+    let groups = r.named_hash_groups(GROUPS)?;
     Ok(Overview {
         owners: Arc::new(owner_view(&pass)),
-        groups: Arc::new(groups),
+        groups_total: groups.total,
+        groups: Arc::new(groups.list.into_iter().map(|g| (g.args_hash, g.rows)).collect()),
+        one_moment,
         unfinished: pass.unfinished,
         by_status: pass.by_status,
         rows: pass.rows,
-        effects: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
+        effects,
         noun: r.effects_noun().to_owned(),
-        duplicates: r.duplicate_effects(GROUPS)?.len() as u64,
+        duplicates: r.repeated_effects(GROUPS)?.total,
         loose: Arc::new(r.loose(LOOSE)?),
+        parts_one_moment: r.how().whole,
         how: Some(r.how()),
         at: Time::default(),
     })
+}
+
+/// Effects of a request that has no row.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LooseEffects {
+    /// How many.
+    pub n: u64,
+    /// One in each of several tables.
+    pub apart: bool,
+    /// Older than any that has a row.
+    pub purged: bool,
+}
+
+impl LooseEffects {
+    pub(super) fn read(r: &Reader<'_>, id: &str) -> Result<LooseEffects, LedgerError> {
+        let found = r.effects_of(id)?;
+        Ok(LooseEffects {
+            n: found.len() as u64,
+            apart: found.len() > 1 && !is_repeated(&found),
+            purged: r.may_be_swept(&found)?,
+        })
+    }
+}
+
+/// Calls' requests with their rows, and the effects of those that have none.
+fn read_wire(
+    r: &Reader<'_>,
+    ids: &[String],
+) -> Result<(Called, HashMap<String, LooseEffects>), LedgerError> {
+    let called = read_called(r, ids);
+    let mut loose = HashMap::new();
+    for (id, _) in called.iter().filter(|(_, row)| matches!(row, Ok(None))) {
+        loose.insert(id.clone(), LooseEffects::read(r, id)?);
+    }
+    Ok((called, loose))
 }
 
 /// What lines are judged with: a copy of the session, the pairing, the overview.
@@ -77,6 +124,8 @@ pub struct Judging {
     pub paired: Paired,
     /// Rows of requests that have calls.
     pub called: Called,
+    /// Effects of those of them that have no row.
+    pub loose: HashMap<String, LooseEffects>,
     /// The newest overview.
     pub overview: Overview,
     look_up: String,
@@ -86,14 +135,16 @@ impl Inspector {
     /// Everything lines are judged with, around an overview.
     pub async fn judging(&self, mut overview: Overview) -> Judging {
         let session = self.session();
-        let mut called = Called::new();
+        let (mut called, mut loose) = (Called::new(), HashMap::new());
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
             let ids = called_ids(s);
             let asked = ids.clone();
-            let read = ledger.read_async(move |r| Ok(read_called(r, &asked))).await;
+            let read = ledger.read_async(move |r| read_wire(r, &asked)).await;
             // Unreadable now: nobody can say which of these requests have rows.
-            called =
-                read.unwrap_or_else(|e| ids.into_iter().map(|id| (id, Err(e.clone()))).collect());
+            let unread = |e: LedgerError| {
+                (ids.into_iter().map(|id| (id, Err(e.clone()))).collect(), HashMap::new())
+            };
+            (called, loose) = read.unwrap_or_else(unread);
         }
         let answered = session.iter().flat_map(|s| s.calls.values()).filter(|c| {
             let id = c.request_id.as_deref().unwrap_or_default();
@@ -106,7 +157,7 @@ impl Inspector {
             ));
         }
         let paired = if session.is_some() { self.pairing().await } else { Paired::default() };
-        Judging { session, paired, called, overview, look_up: self.look_up.clone() }
+        Judging { session, paired, called, loose, overview, look_up: self.look_up.clone() }
     }
 
     /// Judges a window of neighbouring rows from a read that began at `read_at`, and notices the rows that were
@@ -150,16 +201,15 @@ impl Inspector {
             Some(_) => LedgerView::Read(judging.overview.at),
             None => LedgerView::None,
         };
-        let loose = &judging.overview.loose;
-        let times = |list: &Named<String>, id: &str| list.list.iter().filter(|l| *l == id).count();
         ids.into_iter()
             .map(|id| {
-                let (lost, purged) = (times(&loose.lost, id), times(&loose.purged, id));
+                // Asked one by one: the overview names only the newest of them.
+                let loose = judging.loose.get(id).copied().unwrap_or_default();
                 let ledger = LedgerFacts {
                     view: view.clone(),
-                    loose_effects: (lost + purged) as u64,
-                    loose_apart: loose.are_apart(id),
-                    purged: purged > 0 && lost == 0,
+                    loose_effects: loose.n,
+                    loose_apart: loose.apart,
+                    purged: loose.purged,
                     ..LedgerFacts::default()
                 };
                 Line::new(&context.gather(id, ledger, HashCheck::NotChecked), now)
@@ -201,13 +251,17 @@ impl Inspector {
         let context = self.context(&seen.histories, judging, now);
         let mut states: BTreeMap<State, u64> = BTreeMap::new();
         let mut judged: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut not_judged = 0;
         for row in &o.unfinished {
             *states.entry(context.judge(row).state).or_default() += 1;
             *judged.entry(row.status.as_str()).or_default() += 1;
         }
         for (status, n) in &o.by_status {
             let rest = n - judged.get(status.as_str()).copied().unwrap_or(0).min(*n);
-            if rest > 0 {
+            // Without its owner and age a row that isn't done can't be judged.
+            if rest > 0 && status != DONE && o.unfinished.len() >= UNFINISHED {
+                not_judged += rest;
+            } else if rest > 0 {
                 let row = Row { status: status.clone(), ..Row::default() };
                 *states.entry(context.judge(&row).state).or_default() += rest;
             }
@@ -217,7 +271,10 @@ impl Inspector {
             rows: o.rows,
             effects: o.effects,
             effects_noun: o.noun.clone(),
-            suspect_pairs: o.groups.len() as u64,
+            not_judged,
+            about: !o.one_moment,
+            parts_about: !o.parts_one_moment,
+            suspect_pairs: o.groups_total,
             duplicates: o.duplicates,
             effects_without_request: o.loose.lost.total + o.loose.nameless,
             requests_purged: o.loose.purged.total,

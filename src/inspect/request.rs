@@ -1,10 +1,11 @@
 //! One request with every witness: the ledger's row, the wire, the pairing, the arguments and their hash.
 
+use super::list::LooseEffects;
 use super::recorded::RECORDED_CALLS;
 use super::{Groups, Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
-use crate::ledger::{How, LedgerError, Reader, Row, Survey, is_repeated};
+use crate::ledger::{How, LedgerError, Reader, Row, Survey};
 use crate::model::arguments::{Candidate, from_calls, from_effects};
 use crate::model::hash::{self, Checked, Proof, Shape};
 use crate::model::pairing::Read;
@@ -81,9 +82,7 @@ struct Found {
     at: Time,
     row: Option<Row>,
     twins: Vec<Row>,
-    loose: u64,
-    loose_apart: bool,
-    purged: bool,
+    loose: LooseEffects,
     has_effects_table: bool,
     owners: Arc<OwnerView>,
     effects_total: Option<u64>,
@@ -147,9 +146,9 @@ impl Inspector {
                 view: LedgerView::Read(f.at),
                 row: f.row.clone(),
                 twins: f.twins.clone(),
-                loose_effects: f.loose,
-                loose_apart: f.loose_apart,
-                purged: f.purged,
+                loose_effects: f.loose.n,
+                loose_apart: f.loose.apart,
+                purged: f.loose.purged,
                 has_effects_table: f.has_effects_table,
             },
         };
@@ -161,7 +160,7 @@ impl Inspector {
         };
         let how = read.map(|r| {
             r.map(|mut f| {
-                if f.loose > 0 && !f.purged {
+                if f.loose.n > 0 && !f.loose.purged {
                     f.how.doubt_wal("an effect of this request is here and its row is not");
                 }
                 f.how
@@ -222,7 +221,6 @@ fn find(
     called: &[String],
     (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
 ) -> Result<Found, LedgerError> {
-    let at = Time::now();
     let (owners, counted) = match known {
         Some(owners) => (owners, None),
         None => {
@@ -233,25 +231,31 @@ fn find(
             (Arc::new(owner_view(&pass)), Some(pass.rows))
         }
     };
-    let row = if id.is_empty() { None } else { r.row(id)? };
+    let ((row, loose, total), at) = r.in_one(|| {
+        let at = Time::now();
+        let row = if id.is_empty() { None } else { r.row(id)? };
+        let loose = match &row {
+            None if !id.is_empty() => LooseEffects::read(r, id)?,
+            _ => LooseEffects::default(),
+        };
+        let total = if r.has_effects_table() { Some(r.effects_total()?) } else { None };
+        Ok(((row, loose, total), at))
+    })?;
     let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
     let twins = match (hash, groups) {
         (None, _) => Vec::new(),
         (Some(h), Some(groups)) => groups.get(&h).cloned().unwrap_or_default(),
         (Some(h), None) => r.twins(&h, id, TWINS)?,
     };
-    let effects = if row.is_none() && !id.is_empty() { r.effects_of(id)? } else { Vec::new() };
     Ok(Found {
         at,
         row,
         twins,
-        loose: effects.len() as u64,
-        loose_apart: effects.len() > 1 && !is_repeated(&effects),
-        purged: r.may_be_swept(&effects)?,
+        loose,
         has_effects_table: r.has_effects_table(),
         owners,
         rows: counted,
-        effects_total: if r.has_effects_table() { Some(r.effects_total()?) } else { None },
+        effects_total: total,
         noun: r.effects_noun().to_owned(),
         called: read_called(r, called),
         samples: r.newest(None, PROOF_ROWS)?,

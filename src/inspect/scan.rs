@@ -4,7 +4,7 @@
 use super::list::{Overview, overview};
 use super::{Inspector, owner_view};
 use crate::ledger::pass::repeated;
-use crate::ledger::{Ledger, LedgerError, Loose, LooseScan, Reader, Stamp, Survey};
+use crate::ledger::{Ledger, LedgerError, Loose, LooseScan, Mode, Reader, Stamp, Survey};
 use crate::time::Time;
 use std::collections::HashSet;
 use std::future::Future;
@@ -16,6 +16,8 @@ pub(super) const UNFINISHED: usize = 10_000;
 pub(super) const LOOSE: usize = 200;
 /// Groups of equal hashes that are kept.
 pub(super) const GROUPS: usize = 10_000;
+/// How often a small ledger is read again because a writer committed meanwhile.
+const TRIES: usize = 5;
 /// Rows looked at in one piece.
 pub const PIECE: usize = 20_000;
 
@@ -40,23 +42,40 @@ impl Inspector {
     pub async fn overview_and<T: Send + 'static, F: Future<Output = ()>>(
         &self,
         rest: impl Fn() -> F,
-        also: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + 'static,
+        also: impl Fn(&Reader<'_>) -> Result<T, LedgerError> + Send + Sync + 'static,
     ) -> Result<(Overview, Option<T>), LedgerError> {
-        let Some(ledger) = &self.ledger else { return Ok((Overview::default(), None)) };
-        let at = Time::now();
+        let Some(ledger) = &self.ledger else {
+            return Ok((
+                Overview { one_moment: true, parts_one_moment: true, ..Overview::default() },
+                None,
+            ));
+        };
+        let mut at = Time::now();
+        let before = ledger.stamp();
         let (first, stamp) = survey_piece(ledger, &Survey::keeping(UNFINISHED)).await?;
         let mut more = None;
         let mut view = if first.complete {
-            let (view, also) = ledger
-                .read_async(move |r| {
+            let also = Arc::new(also);
+            let mut tries = 0;
+            loop {
+                at = Time::now();
+                let also = also.clone();
+                let read = ledger.read_async(move |r| {
                     let (mut view, also) = (overview(r)?, also(r)?);
                     // What came of the file until the end of the read.
                     view.how = Some(r.how());
                     Ok((view, also))
-                })
-                .await?;
-            more = Some(also);
-            view
+                });
+                let (view, also) = read.await?;
+                tries += 1;
+                // A rollback journal lets its writer commit in the middle of a read.
+                if tries < TRIES && view.how.as_ref().is_some_and(|h| !h.whole) {
+                    rest().await;
+                    continue;
+                }
+                more = Some(also);
+                break view;
+            }
         } else {
             let mut pass = Survey::keeping(UNFINISHED);
             pass.absorb(first);
@@ -71,19 +90,15 @@ impl Inspector {
             self.know(stamp, view.rows, &view.owners);
             groups_on(ledger, &mut view, &rest).await?;
             view.loose = Arc::new(loose_on(ledger, &rest).await?);
-            let (effects, noun, duplicates, how) = ledger
-                .read_async(|r| {
-                    let effects =
-                        if r.has_effects_table() { Some(r.effects_total()?) } else { None };
-                    let duplicates = r.duplicate_effects(GROUPS)?.len() as u64;
-                    Ok((effects, r.effects_noun().to_owned(), duplicates, r.how()))
-                })
-                .await?;
-            (view.effects, view.noun, view.duplicates, view.how) =
-                (effects, noun, duplicates, Some(how));
+            view.duplicates = ledger.read_async(|r| Ok(r.repeated_effects(GROUPS)?.total)).await?;
+            at = moment_of(ledger, &mut view, at).await?;
+            let quiet = before.same_files(&ledger.stamp());
+            view.parts_one_moment = quiet;
+            view.one_moment |= quiet;
             view
         };
         view.at = at;
+        say_bounds(&mut view);
         if let (n @ 1.., Some(how)) = (view.loose.lost.total, view.how.as_mut()) {
             let noun = if n == 1 { "effect has" } else { "effects have" };
             how.doubt_wal(&format!("{n} {noun} no request"));
@@ -94,7 +109,12 @@ impl Inspector {
         }
         if let Some(how) = &view.how {
             self.know(how.stamp, view.rows, &view.owners);
-            self.know_groups(&view.groups);
+            // Whoever isn't among those that are kept is asked for.
+            if view.groups_total == view.groups.len() as u64 {
+                self.know_groups(&view.groups);
+            } else {
+                self.seen().groups = None;
+            }
         }
         Ok((view, more))
     }
@@ -115,6 +135,47 @@ impl Inspector {
             }
         }
         Ok(())
+    }
+}
+
+/// The numbers that stand together, from one read, and its time. On a ledger with a rollback journal that would hold
+/// up its writer for too long: what the pieces have found is about as much.
+async fn moment_of(ledger: &Ledger, view: &mut Overview, at: Time) -> Result<Time, LedgerError> {
+    let now = Time::now();
+    let read = ledger.read_async(|r| {
+        let how = r.how();
+        let has_effects = r.has_effects_table();
+        let moment = if how.mode == Mode::Pieces { None } else { Some(r.moment(UNFINISHED)?) };
+        let effects = match &moment {
+            _ if !has_effects => None,
+            Some(m) => Some(m.counts.effects),
+            None => Some(r.effects_total()?),
+        };
+        Ok((moment, effects, r.effects_noun().to_owned(), r.how()))
+    });
+    let (moment, effects, noun, how) = read.await?;
+    (view.effects, view.noun, view.how) = (effects, noun, Some(how));
+    let Some(m) = moment else { return Ok(at) };
+    (view.rows, view.by_status, view.unfinished) =
+        (m.counts.rows, m.counts.by_status, m.unfinished);
+    view.one_moment = true;
+    Ok(now)
+}
+
+/// Every bound that was reached is said: what is not kept is not judged as if it weren't there.
+fn say_bounds(view: &mut Overview) {
+    let (groups, kept) = (view.groups_total, view.groups.len() as u64);
+    let unfinished = view.unfinished.len();
+    let Some(how) = view.how.as_mut() else { return };
+    if groups > kept {
+        how.infos.push(format!(
+            "{groups} groups of requests have the same arguments; only those of {kept} are marked in lists"
+        ));
+    }
+    if unfinished >= UNFINISHED {
+        how.infos.push(format!(
+            "only the newest {UNFINISHED} requests that are not done are judged for the counts"
+        ));
     }
 }
 
@@ -152,7 +213,8 @@ async fn groups_on<F: Future<Output = ()>>(
     }
     let places = places_on(ledger, &wanted, rest).await?;
     let groups = ledger.read_async(move |r| r.hash_groups(&places, GROUPS)).await?;
-    view.groups = Arc::new(groups.into_iter().map(|g| (g.args_hash, g.rows)).collect());
+    view.groups_total = groups.total;
+    view.groups = Arc::new(groups.list.into_iter().map(|g| (g.args_hash, g.rows)).collect());
     Ok(())
 }
 

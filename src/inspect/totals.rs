@@ -152,11 +152,12 @@ impl Inspector {
     /// # Errors
     /// Exit 6 when the ledger can't be read; exit 2 without one.
     pub async fn verify(&self, expected: &Expected, strict: bool) -> Result<(Totals, Verified)> {
-        let (totals, verified, _) = self.verify_with(expected, strict).await?;
+        let (totals, verified, _) = self.verify_with(expected, strict, false).await?;
         Ok((totals, verified))
     }
 
-    /// [`Inspector::verify`], and how the ledger was read.
+    /// [`Inspector::verify`], and how the ledger was read. `at_once`: nobody else waits for the ledger's thread, so a
+    /// large one is read in one go too, and all numbers are of one moment.
     ///
     /// # Errors
     /// The same.
@@ -164,6 +165,7 @@ impl Inspector {
         &self,
         expected: &Expected,
         strict: bool,
+        at_once: bool,
     ) -> Result<(Totals, Verified, How)> {
         let Some(ledger) = &self.ledger else {
             return Err(crate::error::Error::usage(
@@ -173,7 +175,7 @@ impl Inspector {
         let wanted: Vec<String> = expected.labels.iter().map(|(l, _)| l.clone()).collect();
         decided(ledger).await?;
         let first = piece(ledger, &Survey::keeping(0)).await?;
-        let found = if first.complete {
+        let found = if first.complete || at_once {
             ledger.read_within(LIMIT, move |r| pass(r, &wanted)).await?
         } else {
             pass_in_turns(ledger, wanted).await?
@@ -209,6 +211,7 @@ impl Inspector {
 
     async fn totals(&self, ledger: &Ledger, found: Pass) -> Result<Totals> {
         let effects = found.labels.as_ref().map(|l| l.effects);
+        let (mut one_moment, before) = (found.how.whole, found.how.stamp);
         let overview = Overview {
             owners: Arc::new(found.owners),
             unfinished: found.unfinished,
@@ -228,7 +231,11 @@ impl Inspector {
         let all_kept = unfinished.len() as u64 == judging.overview.rows - done;
         let requests = match all_kept {
             true => self.counts(&judging, now).states,
-            false => self.states(ledger, &judging, now).await?,
+            false => {
+                let states = self.states(ledger, &judging, now).await?;
+                one_moment &= before.same_files(&ledger.stamp());
+                states
+            }
         };
         Ok(Totals {
             requests,
@@ -239,7 +246,7 @@ impl Inspector {
             effect_without_request: named(found.loose.lost),
             purged: named(found.loose.purged),
             nameless_effects: found.loose.nameless,
-            one_moment: judging.overview.how.as_ref().is_none_or(|h| h.whole),
+            one_moment,
             same_hash: Found { list: found.same_hash.list, total: found.same_hash.total },
             same_label: found.labels.as_ref().map(|l| l.shared.clone()).unwrap_or_default(),
             unfinished: unfinished

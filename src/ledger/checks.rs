@@ -168,10 +168,17 @@ impl Reader<'_> {
     /// Groups of requests with equal hashes; the `limit` groups with the newest rows, at most 100 rows
     /// of each.
     pub fn same_hash_groups(&self, limit: usize) -> Result<Vec<HashGroup>, LedgerError> {
+        Ok(self.named_hash_groups(limit)?.list)
+    }
+
+    /// The same, and how many groups there are.
+    pub fn named_hash_groups(&self, limit: usize) -> Result<Named<HashGroup>, LedgerError> {
         let r = &self.schema().requests;
-        let Some(hash) = &r.args_hash else { return Ok(Vec::new()) };
+        let Some(hash) = &r.args_hash else { return Ok(Named::default()) };
         let mut out = Vec::new();
-        for (mut places, _) in self.repeated(&r.source, hash, limit)?.groups {
+        let found = self.repeated(&r.source, hash, limit)?;
+        let (kept, total) = (found.groups.len(), found.total);
+        for (mut places, _) in found.groups {
             places.reverse();
             let mut rows = self.rows_at(&places)?;
             // Read again, after the pass: what is no longer equal was changed meanwhile.
@@ -181,7 +188,7 @@ impl Reader<'_> {
                 out.push(HashGroup { args_hash, rows });
             }
         }
-        Ok(out)
+        Ok(Named { total: total - (kept - out.len()) as u64, list: out })
     }
 
     /// Groups of requests with equal hashes: the request ids of the `limit` groups with the newest rows, oldest

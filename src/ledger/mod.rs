@@ -28,6 +28,6 @@ pub use open::Mode;
 pub use reader::{How, Reader};
 pub use row::{Effect, Row, is_repeated};
 pub use stamp::Stamp;
-pub use survey::{Counts, DONE, OwnerSpan, Survey};
+pub use survey::{Counts, DONE, Moment, OwnerSpan, Survey};
 pub use thread::Ledger;
 pub use trouble::{LedgerError, Trouble};

@@ -3,7 +3,7 @@
 //! A piece brings plain values; folding them is done outside of the ledger's thread. What a writer changes
 //! between two pieces may be counted as it was or as it is: the next pass puts it right.
 
-use super::checks::HashGroup;
+use super::checks::{HashGroup, Named};
 use super::reader::{Reader, sql_limit};
 use super::schema::quoted;
 use super::survey::Survey;
@@ -90,8 +90,8 @@ impl Reader<'_> {
         Ok(out)
     }
 
-    /// The groups that places form, those with the newest rows first; at most `limit` groups and 100 rows of
-    /// each, oldest first, with effects.
+    /// The groups that places form, those with the newest rows first, and how many there are; at most `limit` groups
+    /// and 100 rows of each, oldest first, with effects.
     ///
     /// # Errors
     /// When the ledger can't be read.
@@ -99,7 +99,7 @@ impl Reader<'_> {
         &self,
         places: &[(String, i64)],
         limit: usize,
-    ) -> Result<Vec<HashGroup>, LedgerError> {
+    ) -> Result<Named<HashGroup>, LedgerError> {
         let mut order: Vec<&str> = Vec::new();
         let mut by_hash: HashMap<&str, Vec<i64>> = HashMap::new();
         for (hash, place) in places {
@@ -111,18 +111,22 @@ impl Reader<'_> {
                 rows.push(*place);
             }
         }
-        let groups = order
+        let groups: Vec<_> = order
             .into_iter()
             .filter_map(|h| Some((h, by_hash.remove(h)?)))
-            .filter(|(_, p)| p.len() > 1);
-        groups
+            .filter(|(_, p)| p.len() > 1)
+            .collect();
+        let total = groups.len() as u64;
+        let list = groups
+            .into_iter()
             .take(limit)
             .map(|(hash, mut places)| {
                 places.truncate(100);
                 places.reverse();
                 Ok(HashGroup { args_hash: hash.to_owned(), rows: self.rows_at(&places)? })
             })
-            .collect()
+            .collect::<Result<_, LedgerError>>()?;
+        Ok(Named { list, total })
     }
 
     fn hash_piece(

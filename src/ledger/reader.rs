@@ -279,6 +279,19 @@ impl<'c> Reader<'c> {
         }
     }
 
+    /// Does work whose answers must be of one moment: no writer of a rollback-journal ledger commits in it, so it
+    /// must be short.
+    pub fn in_one<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        self.breathe()?;
+        let since = self.locked_at.take();
+        let done = work();
+        self.locked_at.set(since);
+        done
+    }
+
     /// Between two statements of a long read: lets a waiting writer of a rollback-journal ledger commit.
     pub(super) fn breathe(&self) -> Result<(), LedgerError> {
         let Some(since) = self.locked_at.get() else { return Ok(()) };

@@ -1,8 +1,8 @@
 //! One pass over all requests, in pieces a background task can afford: counts, unfinished rows, owners.
 
-use super::reader::{Reader, sql_limit};
+use super::reader::{Reader, row, sql_limit};
 use super::row::Row;
-use super::schema::column;
+use super::schema::{column, quoted};
 use super::trouble::LedgerError;
 use super::value;
 use crate::time::Time;
@@ -26,6 +26,15 @@ pub struct Counts {
     pub by_status: BTreeMap<String, u64>,
     /// Rows of the effects table; 0 where there is none.
     pub effects: u64,
+}
+
+/// See [`Reader::moment`].
+#[derive(Debug, Clone, Default)]
+pub struct Moment {
+    /// How many of what there are.
+    pub counts: Counts,
+    /// Rows that aren't done, newest first, with effects.
+    pub unfinished: Vec<Row>,
 }
 
 /// What one owner has claimed, first and last (of the claims that the table still shows: a takeover
@@ -169,6 +178,34 @@ impl Reader<'_> {
         pass.complete = seen < budget;
         pass.unfinished.extend(self.rows_at(&places)?);
         Ok(())
+    }
+
+    /// The numbers that stand together at the top of a screen, of one moment: rows by stored status, the newest
+    /// `keep` rows that aren't done, and the effects. Counted by SQLite, so that it is short for a large table too.
+    pub fn moment(&self, keep: usize) -> Result<Moment, LedgerError> {
+        let r = &self.schema().requests;
+        let (from, status) = (&r.source.from, quoted(&r.status));
+        let count = format!(
+            "SELECT {status}, count(*) FROM {from} GROUP BY {status} COLLATE BINARY, typeof({status})"
+        );
+        let open = format!(
+            "{} WHERE r.{status} COLLATE BINARY IS NOT ?1 ORDER BY r.{} DESC LIMIT ?2",
+            self.select_rows(),
+            r.source.pos
+        );
+        let mut by_status = BTreeMap::new();
+        let counted = self.query(&count, (), |row| {
+            let word = value::text(row.get_ref(0)?).unwrap_or_default();
+            Ok((word, row.get::<_, i64>(1)?.unsigned_abs()))
+        })?;
+        for (word, n) in counted {
+            *by_status.entry(word).or_default() += n;
+        }
+        let mut unfinished = self.query(&open, (DONE, sql_limit(keep)), row)?;
+        self.add_effects(&mut unfinished)?;
+        let counts =
+            Counts { rows: by_status.values().sum(), by_status, effects: self.effects_total()? };
+        Ok(Moment { counts, unfinished })
     }
 
     fn full_survey(&self, keep: usize) -> Result<Survey, LedgerError> {

@@ -144,6 +144,12 @@ pub struct Counts {
     pub effects_without_request: u64,
     /// Effects whose request was swept.
     pub requests_purged: u64,
+    /// Rows that are not done and were too many to judge each: in no state.
+    pub not_judged: u64,
+    /// Somebody wrote while rows, states and effects were counted: they are not of one moment.
+    pub about: bool,
+    /// The same of suspect pairs, duplicates and effects without a request.
+    pub parts_about: bool,
     /// When the ledger was read.
     pub as_of: Time,
     /// All rows were read; otherwise the numbers are what could be read.
@@ -155,7 +161,8 @@ impl Counts {
     /// unmapped status, a table's name).
     pub fn headline(&self) -> String {
         let requests = if self.rows == 1 { "request" } else { "requests" };
-        let least = if self.complete { "" } else { "at least " };
+        let about = |about: bool| if about { "about " } else { "" };
+        let least = if self.complete { about(self.about) } else { "at least " };
         let mut parts = vec![format!("{least}{} {requests}", self.rows)];
         // Done first, then what is not finished.
         let done = self.states.get(&State::Done).map(|n| (&State::Done, n));
@@ -163,12 +170,16 @@ impl Counts {
         for (state, n) in done.into_iter().chain(rest).filter(|(_, n)| **n > 0) {
             parts.push(format!("{n} {}", state.word()));
         }
-        if let Some(n) = self.effects {
-            parts.push(count(n, &self.effects_noun));
+        if self.not_judged > 0 {
+            parts.push(format!("{} not judged", self.not_judged));
         }
+        if let Some(n) = self.effects {
+            parts.push(format!("{}{}", about(self.about), count(n, &self.effects_noun)));
+        }
+        let about = about(self.parts_about);
         for (n, one) in [(self.suspect_pairs, "suspect pair"), (self.duplicates, "duplicate")] {
             if n > 0 {
-                parts.push(format!("{n} {one}{}", if n == 1 { "" } else { "s" }));
+                parts.push(format!("{about}{n} {one}{}", if n == 1 { "" } else { "s" }));
             }
         }
         for (n, one, many) in [
@@ -176,7 +187,7 @@ impl Counts {
             (self.requests_purged, "request purged", "requests purged"),
         ] {
             if n > 0 {
-                parts.push(format!("{n} {}", if n == 1 { one } else { many }));
+                parts.push(format!("{about}{n} {}", if n == 1 { one } else { many }));
             }
         }
         parts.join(" · ")
@@ -228,6 +239,11 @@ mod tests {
         assert_eq!(
             odd.headline(),
             "at least 7 requests · 5 done · 2 abandoned · 1 suspect pair · 2 duplicates"
+        );
+        let moving = Counts { about: true, parts_about: true, not_judged: 3, ..night() };
+        assert_eq!(
+            moving.headline(),
+            "about 7 requests · 5 done · 2 abandoned · 3 not judged · about 5 tickets · about 1 suspect pair"
         );
         let loose =
             Counts { effects_without_request: 1, requests_purged: 2, suspect_pairs: 0, ..night() };
