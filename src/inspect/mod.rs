@@ -1,10 +1,11 @@
 //! What both faces ask for: reads the ledger and the session, and hands them to `model` and `judge`.
 //!
 //! `request` is one request with all its witnesses, `list` rows and counts, `totals` the whole ledger's
-//! invariants, `tool` a tool by its name, `look` the server's own look-up, `wanted` the filter of lists, `reissue` the repeat behind the gate, `pick` with which arguments. Nothing here prints or
+//! invariants, `budget` what following a ledger may cost, `tool` a tool by its name, `look` the server's own look-up, `wanted` the filter of lists, `reissue` the repeat behind the gate, `pick` with which arguments. Nothing here prints or
 //! draws; nothing here sends anything but a look-up and what a person confirmed.
 
 pub mod audit;
+pub mod budget;
 pub mod light;
 pub mod list;
 pub mod look;

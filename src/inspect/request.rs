@@ -275,6 +275,7 @@ fn how(r: &Reader<'_>, id: &str) -> Result<How, LedgerError> {
 }
 
 fn remember(seen: &mut super::Seen, id: &str, found: &Found) {
+    found.called.keys().for_each(|id| seen.histories.pin(id));
     let own = std::iter::once((id, &found.row)).filter(|(id, _)| !id.is_empty());
     let called =
         found.called.iter().filter_map(|(id, row)| Some((id.as_str(), row.as_ref().ok()?)));

@@ -3,8 +3,8 @@
 
 use super::list::{Overview, overview};
 use super::{Inspector, owner_view};
-use crate::ledger::pass::repeated;
-use crate::ledger::{Ledger, LedgerError, Loose, LooseScan, Mode, Reader, Stamp, Survey};
+use crate::ledger::pass::Repeating;
+use crate::ledger::{Ledger, LedgerError, Loose, LooseScan, Mode, Reader, Stamp, Survey, Trouble};
 use crate::time::Time;
 use std::collections::HashSet;
 use std::future::Future;
@@ -196,18 +196,23 @@ async fn groups_on<F: Future<Output = ()>>(
     view: &mut Overview,
     rest: &impl Fn() -> F,
 ) -> Result<(), LedgerError> {
-    let (mut digests, mut before) = (Vec::new(), None);
+    let (mut digests, mut before) = (Repeating::default(), None);
+    let no_room = |e: std::io::Error| {
+        LedgerError::new(
+            ledger.path(),
+            Trouble::Other(format!("no temporary file to compare in: {e}")),
+        )
+    };
     loop {
         let piece = ledger.read_async(move |r| r.hash_digests(before, PIECE)).await?;
-        digests.extend(piece.digests);
+        digests.push(&piece.digests).map_err(no_room)?;
         before = piece.next;
         if before.is_none() {
             break;
         }
         rest().await;
     }
-    let wanted = Arc::new(repeated(&mut digests));
-    drop(digests);
+    let wanted = Arc::new(digests.finish().map_err(no_room)?);
     if wanted.is_empty() {
         return Ok(());
     }

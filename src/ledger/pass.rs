@@ -5,6 +5,7 @@
 
 use super::checks::{HashGroup, Named};
 use super::reader::{Reader, sql_limit};
+use super::repeats::Repeats;
 use super::schema::quoted;
 use super::survey::Survey;
 use super::trouble::LedgerError;
@@ -50,10 +51,28 @@ pub struct Places {
     pub next: Option<i64>,
 }
 
-/// Digests that occur more than once. Sorts in place; 8 bytes a row.
-pub fn repeated(digests: &mut [u64]) -> HashSet<u64> {
-    digests.sort_unstable();
-    digests.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]).collect()
+/// Finds the digests that occur more than once, in bounded memory.
+#[derive(Default)]
+pub struct Repeating(Repeats);
+
+impl Repeating {
+    /// Takes the digests of one piece.
+    ///
+    /// # Errors
+    /// When there are many, and no room for a temporary file.
+    pub fn push(&mut self, digests: &[u64]) -> std::io::Result<()> {
+        digests.iter().try_for_each(|d| self.0.push(*d, i64::from_ne_bytes(d.to_ne_bytes())))
+    }
+
+    /// Those that came more than once.
+    ///
+    /// # Errors
+    /// When the temporary file can't be read.
+    pub fn finish(self) -> std::io::Result<HashSet<u64>> {
+        let groups = self.0.finish(usize::MAX)?.groups;
+        let first = groups.iter().filter_map(|(same, _)| same.first());
+        Ok(first.map(|d| u64::from_ne_bytes(d.to_ne_bytes())).collect())
+    }
 }
 
 impl Reader<'_> {
@@ -183,8 +202,13 @@ mod tests {
 
     #[test]
     fn repeats_are_found_whatever_the_order() {
-        assert_eq!(repeated(&mut [3, 1, 2, 3, 1]), HashSet::from([1, 3]));
-        assert!(repeated(&mut [1, 2, 3]).is_empty());
-        assert!(repeated(&mut []).is_empty());
+        let repeated = |pieces: &[&[u64]]| {
+            let mut r = Repeating::default();
+            pieces.iter().for_each(|p| r.push(p).unwrap());
+            r.finish().unwrap()
+        };
+        assert_eq!(repeated(&[&[3, 1, 2], &[3, u64::MAX, 1, u64::MAX]]), [1, 3, u64::MAX].into());
+        assert!(repeated(&[&[1, 2, 3]]).is_empty());
+        assert!(repeated(&[]).is_empty());
     }
 }

@@ -1,12 +1,12 @@
 //! Which values of a column occur more than once, in bounded memory: 16 bytes for each row, in memory for a
-//! million rows, then in temporary files that have no name. Knows no SQL.
+//! quarter of a million rows, then in temporary files that have no name. Knows no SQL.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 
-/// Records kept in memory before the rest goes to files: 16 MiB.
-const IN_MEMORY: usize = 1 << 20;
+/// Records kept in memory before the rest goes to files: 4 MiB.
+const IN_MEMORY: usize = 1 << 18;
 /// Files; each is sorted on its own, so a hundred million rows need 25 MB at a time.
 const FILES: usize = 64;
 const BUFFER: usize = 16 << 10;

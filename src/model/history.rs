@@ -5,8 +5,11 @@ use crate::ledger::Row;
 use crate::time::Time;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// How many requests are remembered; the longest known go first.
-const KEPT: usize = 20_000;
+/// How many requests are remembered; the longest known go first, those that are done before all. Requests that have
+/// calls stay: whether their row ever was there decides what is said of them.
+const KEPT: usize = 3_000;
+/// Steps of one request that are kept: the first, and the newest.
+const STEPS: usize = 64;
 
 /// What happened to a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +71,8 @@ struct Seen {
     effects: u64,
     gone: Option<Time>,
     steps: Vec<Step>,
+    /// Steps after the first that were let go.
+    dropped: u64,
 }
 
 /// The histories of all rows that were seen.
@@ -75,6 +80,8 @@ struct Seen {
 pub struct Histories {
     rows: HashMap<String, Seen>,
     order: VecDeque<String>,
+    pinned: HashSet<String>,
+    let_go: u64,
 }
 
 impl Histories {
@@ -90,6 +97,7 @@ impl Histories {
             effects: row.effects.len() as u64,
             gone: None,
             steps: Vec::new(),
+            dropped: 0,
         };
         match self.rows.get_mut(&row.request_id) {
             Some(old) if read_at < old.read_at => {}
@@ -97,17 +105,48 @@ impl Histories {
                 let mut steps = std::mem::take(&mut old.steps);
                 steps.extend(changes(old, &now, read_at));
                 let since = if old.gone.is_some() { read_at } else { old.since };
-                *old = Seen { steps, since, ..now };
+                let dropped = old.dropped;
+                *old = Seen { steps, since, dropped, ..now };
+                old.bound();
             }
             None => {
                 let steps = first(&now, read_at);
                 self.rows.insert(row.request_id.clone(), Seen { steps, ..now });
                 self.order.push_back(row.request_id.clone());
-                if self.order.len() > KEPT
-                    && let Some(oldest) = self.order.pop_front()
-                {
-                    self.rows.remove(&oldest);
-                }
+                self.bound();
+            }
+        }
+    }
+
+    /// The history of this request stays, whatever else is seen.
+    pub fn pin(&mut self, request_id: &str) {
+        if !self.pinned.contains(request_id) {
+            self.pinned.insert(request_id.to_owned());
+        }
+    }
+
+    /// How many requests' histories were let go.
+    pub fn let_go(&self) -> u64 {
+        self.let_go
+    }
+
+    /// How many steps after the first were let go of this request's history.
+    pub fn dropped(&self, request_id: &str) -> u64 {
+        self.rows.get(request_id).map_or(0, |s| s.dropped)
+    }
+
+    /// Lets the longest known go. What is not done gets another turn, a few times.
+    fn bound(&mut self) {
+        let mut turns = 64;
+        while self.order.len() > KEPT + self.pinned.len() {
+            let Some(oldest) = self.order.pop_front() else { return };
+            let open = |s: &Seen| s.status != "done" && turns > 0;
+            if self.pinned.contains(&oldest) || self.rows.get(&oldest).is_some_and(open) {
+                self.order.push_back(oldest);
+                turns -= 1;
+            } else {
+                self.rows.remove(&oldest);
+                self.let_go += 1;
             }
         }
     }
@@ -123,6 +162,7 @@ impl Histories {
         seen.gone = Some(read_at);
         let change = if seen.status == "done" { Change::Swept } else { Change::Released };
         seen.steps.push(Step { at: read_at, change });
+        seen.bound();
     }
 
     /// All rows whose rowid lies in `from..=to`, as they were read: those that were seen there before and
@@ -180,6 +220,14 @@ impl Histories {
     /// Since when a row that was there is missed.
     pub fn vanished_at(&self, request_id: &str) -> Option<Time> {
         self.rows.get(request_id)?.gone
+    }
+}
+
+impl Seen {
+    fn bound(&mut self) {
+        let more = self.steps.len().saturating_sub(STEPS);
+        self.steps.drain(1..=more);
+        self.dropped += more as u64;
     }
 }
 
@@ -244,6 +292,30 @@ mod tests {
         );
         assert_eq!(h.vanished_at("r"), None);
         assert_eq!((h.other_owner_at("r"), h.other_owner_at("x")), (Some(t(1.0)), None));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_what_was_let_go_is_counted() {
+        let mut h = Histories::default();
+        h.pin("called");
+        h.observe(&row("called", "done", "A", 1.0), t(2.0));
+        h.observe(&row("open", "running", "A", 1.0), t(2.0));
+        let more = 5 * KEPT as u64;
+        for i in 0..more {
+            h.observe(&row(&format!("r{i}"), "done", "A", 1.0), t(3.0));
+        }
+        assert!(h.rows.len() <= KEPT + 1 && h.rows.len() == h.order.len());
+        assert_eq!(h.let_go(), more + 2 - h.rows.len() as u64);
+        assert!(!h.of("called").is_empty() && !h.of("open").is_empty() && h.of("r0").is_empty());
+        let newest = format!("r{}", more - 1);
+        assert!(!h.of(&newest).is_empty());
+        for i in 0..100 {
+            h.observe(&row("open", "running", &format!("o{i}"), 5.0 + f64::from(i)), t(900.0));
+        }
+        let steps = h.of("open");
+        assert_eq!((steps.len(), h.dropped("open")), (STEPS, 101 - STEPS as u64));
+        assert_eq!(steps[0].change, Change::Claimed("A".into()));
+        assert!(matches!(&steps[STEPS - 1].change, Change::TakenOver { to, .. } if to == "o99"));
     }
 
     #[test]

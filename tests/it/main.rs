@@ -39,6 +39,7 @@ mod ledger_read;
 mod mock_more;
 mod model;
 mod model_gate;
+mod one_moment;
 mod pictures;
 mod pty_calls;
 mod pty_demo;

@@ -37,7 +37,13 @@ fn detail(hands: &Hands, id: &str, request: Request) -> Detail {
     let look_up = &hands.inspector.look_up;
     let client = hands.inspector.client.as_ref();
     let looked = client.and_then(|c| c.journal().read(|s| lookup::newest(s, look_up, id)));
-    detailed(request, hands.inspector.seen().histories.of(id), looked.as_ref())
+    let (seen, looked) = (hands.inspector.seen(), looked.as_ref());
+    let mut detail = detailed(request, seen.histories.of(id), looked);
+    let (dropped, first) = (seen.histories.dropped(id), detail.history.first().map(|(at, _)| *at));
+    if let (Some(at), 1..) = (first, dropped) {
+        detail.history.insert(1, (at, format!("{dropped} changes after this are not kept")));
+    }
+    detail
 }
 
 /// What is shown of a request, with what was seen happening to its row and what the server last said of it.

@@ -1,9 +1,9 @@
 //! Counts for the verify pane while somebody watches it: at once, and again whenever the ledger or a call that bears on
-//! it changes, spaced out by what a count costs, so that watching a busy writer of a large ledger takes a fifth of a
-//! core at most.
+//! it changes, within a budget of a few hundredths of a core, whatever a busy writer of a large ledger does.
 
 use super::facts::{changed, judge_again, until};
 use super::{Hands, facts};
+use crate::inspect::budget::Budget;
 use crate::judge::verify::{Expected, Problem as Found, Severity, Totals, Verified as Judged};
 use crate::time::Time;
 use crate::tui::data::{Counted, Problem, Verified};
@@ -11,7 +11,7 @@ use crate::tui::msg::Msg;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Rest after a count, in units of what it cost.
+/// The least rest after a count, in units of the time it took.
 const REST: u32 = 4;
 
 /// Whether somebody watches, and how often it was asked for: asking again counts again.
@@ -24,6 +24,8 @@ pub async fn follow(
 ) {
     let Some(ledger) = hands.inspector.ledger.clone() else { return };
     let mut ledger = Some(ledger.watch());
+    let clock = Instant::now();
+    let mut budget = Budget::new(0.0);
     loop {
         if watched.wait_for(|w| w.0).await.is_err() {
             return;
@@ -53,7 +55,8 @@ pub async fn follow(
             () = until(again) => {}
             _ = watched.changed() => continue,
         }
-        let rest = (cost * REST).saturating_sub(started.elapsed().saturating_sub(cost));
+        let rest = budget.rest(clock.elapsed().as_secs_f64(), cost).max(cost * REST);
+        let rest = rest.saturating_sub(started.elapsed().saturating_sub(cost));
         if rest > Duration::from_millis(500) {
             tell(&hands, Counted::Again(Time::now().plus_seconds(rest.as_secs_f64()))).await;
         }
