@@ -93,7 +93,7 @@ fn a_locked_or_damaged_ledger() {
     let locked = dir.path().join("locked.db");
     rusqlite::Connection::open(&locked).unwrap().execute_batch(super::ledger_read::DDL).unwrap();
     let holder = Helper::start("hold", &locked);
-    refused(dir.path(), &locked, &["is locked by another process", "wait for its writer"]);
+    refused(dir.path(), &locked, &["locked by another process", "wait for its writer"]);
     holder.stop();
 
     let dir = tempfile::tempdir().unwrap();

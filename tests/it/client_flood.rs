@@ -114,6 +114,6 @@ async fn a_result_of_fifty_megabytes_comes_whole_and_a_larger_one_than_the_limit
     let id = client.call("t", "{}", Some(60.0)).await.unwrap();
     let s = client.settled(id).await.unwrap().settled.unwrap();
     assert_eq!(s.outcome, Outcome::Unknown);
-    assert!(s.why.contains("over 64 MiB"), "{}", s.why);
+    assert!(s.why.contains("its limit of 64 MiB"), "{}", s.why);
     client.close().await;
 }

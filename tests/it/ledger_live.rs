@@ -28,7 +28,8 @@ pub fn child(kind: &str, file: &Path) -> Command {
         .env(KIND, kind)
         .env(FILE, file)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     command
 }
 
