@@ -11,7 +11,8 @@ use super::rows::table;
 use crate::demo::{Demo, stage};
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
-use crate::inspect::reissue::{Released, Wish};
+use crate::inspect::reissue::Wish;
+use crate::inspect::release::Released;
 use crate::judge::Rules;
 use crate::time::Time;
 
@@ -109,7 +110,7 @@ async fn repeat(inspector: &Inspector, wish: &Wish, p: &mut Plain) -> Result<()>
         &format!("{}: {}", prepared.decision.ask.word(), prepared.decision.reasons.join("; ")),
     );
     let confirm = prepared.decision.confirm.clone();
-    let released: Released = inspector.release(&prepared.agreed(Some(&confirm))).await?;
+    let released: Released = inspector.carry_out(&prepared, Some(&confirm)).await?;
     super::reissue::outcome(p, &released, &demo_witness(inspector)?);
     Ok(())
 }

@@ -18,6 +18,7 @@ use crate::inspect::Inspector;
 use crate::inspect::look::Looked;
 use crate::inspect::request::Request;
 use crate::journal::Outcome;
+use crate::judge::agreement::row_version;
 use crate::judge::{Evidence, Pairing, State, Strength, Verdict};
 use crate::model::Line;
 use crate::model::board::count;
@@ -33,6 +34,8 @@ struct Doc {
     strength: &'static str,
     why: String,
     ledger: Option<RowJson>,
+    /// Names what the ledger has of it, or that it has nothing; null where it could not be read.
+    row_version: Option<String>,
     server: Option<Box<RawValue>>,
     server_why: Option<String>,
     pairing: &'static str,
@@ -154,6 +157,7 @@ fn json(a: &FindArgs, request: &Request, server: &Server) -> Doc {
         strength: line.judged.strength.word(),
         why: line.judged.why.clone(),
         ledger: request.facts.row.as_ref().map(|_| RowJson::new(line, request.at)),
+        row_version: row_version(&request.facts),
         server: server.answer().and_then(raw_value),
         server_why: server.why.clone(),
         pairing: request.paired.pairing().word(),

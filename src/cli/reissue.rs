@@ -3,21 +3,24 @@
 use super::args::{OneCall, ReissueArgs};
 use super::connect::{Opened, arguments_object, check_request_id, known_tool, text_of};
 use super::find;
-use super::gate::{Answer, ask};
+use super::gate::{Answer, ask, can_ask};
 use super::interrupt::{Interrupt, watched};
 use super::json::document;
 use super::plain::{Plain, Role, complain, print_raw};
-use super::report::{CallJson, Done, Witness, clip, exit_of};
+use super::report::{CallJson, Done, Witness, exit_of};
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
-use crate::inspect::reissue::{Prepared, Released, Wish};
+use crate::inspect::reissue::{Prepared, Wish};
+use crate::inspect::release::{Release, Released};
 use crate::inspect::request::hash_matches;
 use crate::journal::Outcome;
 use crate::json::key::Spelling;
 use crate::judge::Pairing;
+use crate::judge::agreement::{Change, Terms, row_version};
 use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
 use crate::recording::Recording;
+use crate::text::ends;
 use serde::Serialize;
 
 /// What a repeat adds to a call's report. `redial call` with a ledger reports it too.
@@ -35,6 +38,11 @@ pub struct RepeatJson {
     pub effects_after: Option<u64>,
     pub effects_total_before: Option<u64>,
     pub effects_total_after: Option<u64>,
+    /// Names the request's part of the ledger as it was right before; `--if-row` takes it.
+    pub row_version: Option<String>,
+    /// What was another thing than when it was looked at, and stopped it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     pub verdict: Vec<String>,
     pub next: String,
     pub gate: GateJson,
@@ -82,6 +90,8 @@ pub async fn run(a: ReissueArgs, config: &crate::config::Config) -> Done {
 pub struct Run<'a> {
     /// `--confirm`.
     pub confirm: Option<&'a str>,
+    /// `--if-row`: the row has to be this version.
+    pub if_row: Option<&'a str>,
     /// One JSON document, and no question.
     pub json: bool,
     /// The document's schema.
@@ -93,40 +103,49 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// As the command line says.
     pub fn new(one: &'a OneCall, schema: &'static str, opened: &'a Opened) -> Run<'a> {
-        let (confirm, json) = (one.confirm.as_deref(), one.json);
-        Run { confirm, json, schema, interrupt: &opened.interrupt }
+        let (confirm, if_row, json) = (one.confirm.as_deref(), one.if_row.as_deref(), one.json);
+        Run { confirm, if_row, json, schema, interrupt: &opened.interrupt }
     }
 }
 
 /// Looks, asks what the gate asks, sends, and reports before and after. `call` with a ledger ends here too.
+///
+/// What was shown is what is agreed to: where anything is another thing by the time of sending, nothing is sent, and
+/// the question is asked anew with what changed.
 pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> Result<Exit> {
-    let prepared = &inspector.prepare(wish).await?;
-    let client = inspector.client()?;
-    let schema = run.schema;
-    let id = wish.request_id.as_deref();
-    let confirmed = match ask(prepared, run).await {
-        Answer::Send(confirmed) => confirmed,
-        Answer::Stop(error) => {
-            if run.json {
-                let witness = Witness::of(client, None);
-                let call = CallJson::failed(&prepared.tool, Some(&prepared.args), &error, witness);
-                let repeat = repeat(prepared, None, id);
-                print_raw(&document(&Doc { schema, call, repeat }));
-            } else {
-                // Whoever decides on a confirmation has to see what it would be for.
-                let mut p = Plain::stderr();
-                sends(&mut p, "not sent", prepared);
-                p.field("server", Role::Text, &client.name());
-                p.complain();
+    let mut prepared = inspector.prepare(wish).await?;
+    let mut changes: Vec<Change> = Vec::new();
+    let released = loop {
+        if let Some(error) = another_row(&prepared, run) {
+            return not_sent(inspector, &prepared, &changes, &error, run);
+        }
+        let (confirmed, shown) = match ask(&prepared, &changes, run).await {
+            Answer::Send { confirmed, shown } => (confirmed, shown),
+            Answer::Stop(error) => {
+                return not_sent(inspector, &prepared, &changes, &error, run);
             }
-            complain(&error.to_string());
-            return Ok(error.exit);
+        };
+        if let Some(warning) = prepared.warning.take() {
+            complain(&warning);
+        }
+        if !shown && !can_ask(run) {
+            // Prepared in this very run and shown to nobody.
+            break match inspector.carry_out(&prepared, confirmed.as_deref()).await {
+                Ok(released) => released,
+                Err(e) if e.exit == Exit::Gate => {
+                    return not_sent(inspector, &prepared, &changes, &e, run);
+                }
+                Err(e) => return Err(e),
+            };
+        }
+        match inspector.release(&prepared.agreed(confirmed.as_deref(), shown)).await? {
+            Release::Sent(released) => break *released,
+            Release::Changed(anew) => (prepared, changes) = (anew.prepared, anew.changes),
         }
     };
-    if let Some(warning) = &prepared.warning {
-        complain(warning);
-    }
-    let released = inspector.release(&prepared.agreed(confirmed.as_deref())).await?;
+    let prepared = &prepared;
+    let (client, schema) = (inspector.client()?, run.schema);
+    let id = wish.request_id.as_deref();
     let call =
         CallJson::new(&released.call, Witness::after(client, Some(released.call.generation)).await);
     if let Some(name) = run.interrupt.seen() {
@@ -144,6 +163,10 @@ pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> 
         after(&mut p, &released);
         p.print();
     }
+    if let Some(n) = released.twice() {
+        complain(&twice(n, &released.after.noun));
+        return Ok(Exit::Found);
+    }
     // Answered well, and by a server that keeps another ledger: what was asked about is not what was done.
     if released.after.paired.pairing() == Pairing::Contradicted {
         return Ok(Exit::Found);
@@ -151,18 +174,57 @@ pub async fn run_prepared(inspector: &Inspector, wish: &Wish, run: &Run<'_>) -> 
     Ok(exit_of(&released.call, prepared.reads_only))
 }
 
+/// More than one effect of a request, in words.
+pub fn twice(n: u64, noun: &str) -> String {
+    format!("this request has {n} {noun} now: its work ran more than once")
+}
+
+/// The row is another one than `--if-row` names.
+fn another_row(prepared: &Prepared, run: &Run<'_>) -> Option<Error> {
+    let wanted = run.if_row?;
+    let what = match prepared.terms.row_version() {
+        Some(version) if version == wanted => return None,
+        Some(version) => {
+            format!("the row's version is {version} by now, and --if-row names {wanted:?}")
+        }
+        None => format!("the ledger can't be read now, and --if-row names {wanted:?}"),
+    };
+    let hint = "look at it again (redial find), and decide anew";
+    Some(Error::new(Exit::Gate, format!("{what}; nothing was sent")).hint(hint))
+}
+
+/// Reports that nothing was sent, and what it would have been.
+fn not_sent(
+    inspector: &Inspector,
+    prepared: &Prepared,
+    changes: &[Change],
+    error: &Error,
+    run: &Run<'_>,
+) -> Result<Exit> {
+    let client = inspector.client()?;
+    if run.json {
+        let witness = Witness::of(client, None);
+        let call = CallJson::failed(&prepared.tool, Some(&prepared.args), error, witness);
+        let mut repeat = repeat(prepared, None, prepared.wish.request_id.as_deref());
+        repeat.changed = changes.iter().map(|c| c.words.clone()).collect();
+        print_raw(&document(&Doc { schema: run.schema, call, repeat }));
+    } else {
+        // Whoever decides on a confirmation has to see what it would be for.
+        let mut p = Plain::stderr();
+        sends(&mut p, "not sent", prepared);
+        p.field("server", Role::Text, &client.name());
+        p.complain();
+    }
+    complain(&error.to_string());
+    Ok(error.exit)
+}
+
 /// The exact call, where its arguments come from, and how their hash compares.
 fn sends(p: &mut Plain, name: &str, prepared: &Prepared) {
-    let shown: String = prepared.args.chars().take(SHOWN_ARGS).collect();
-    let more =
-        if shown.len() < prepared.args.len() { "… (more; --json has all of it)" } else { "" };
-    p.field(name, Role::Strong, &format!("{} {shown}{more}", prepared.tool));
+    p.field(name, Role::Strong, &format!("{} {}", prepared.tool, ends(&prepared.args)));
     p.field("arguments", Role::Text, &prepared.source.words());
     p.field("hash", Role::Text, &prepared.before.hash.how);
 }
-
-/// Characters of the arguments that are shown to people.
-const SHOWN_ARGS: usize = 2000;
 
 /// Before and after, as JSON.
 pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJson {
@@ -181,6 +243,8 @@ pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJso
         effects_after: own(after),
         effects_total_before: before.effects_total,
         effects_total_after: after.effects_total,
+        row_version: row_version(&before.facts),
+        changed: Vec::new(),
         verdict: if id.is_some() { after.line.verdict_words() } else { Vec::new() },
         next: match (id, r) {
             (Some(_), _) => after.line.finding.next.clone(),
@@ -256,6 +320,14 @@ fn next_without_id(r: &Released) -> Option<&'static str> {
     })
 }
 
+/// Who gets the call, and what it says of the tool.
+fn about(terms: &Terms) -> Vec<(&'static str, String)> {
+    let server = terms.server.as_ref().map(|(name, version)| format!("{name} {version}"));
+    let hints = terms.definition.as_ref().map(|d| format!("hints: {}", d.hint_words()));
+    let server = server.map(|s| ("server", s));
+    server.into_iter().chain(hints.map(|h| ("the tool", h))).collect()
+}
+
 /// What is known before anything is asked, for people.
 pub fn before(p: &mut Plain, prepared: &Prepared, id: Option<&str>) {
     if let Some(id) = id {
@@ -264,7 +336,15 @@ pub fn before(p: &mut Plain, prepared: &Prepared, id: Option<&str>) {
         find::plain(p, id, &prepared.before, answer, looked.and_then(|l| l.why.as_deref()));
         p.gap();
     }
-    p.field("will send", Role::Strong, &clip(&format!("{} {}", prepared.tool, prepared.args)));
+    if prepared.before.facts.has_effects_table
+        && let Some(n) = prepared.before.effects_total
+    {
+        p.field("in all", Role::Text, &count(n, &prepared.before.noun));
+    }
+    for (name, words) in about(&prepared.terms) {
+        p.field(name, Role::Text, &words);
+    }
+    p.field("will send", Role::Strong, &format!("{} {}", prepared.tool, ends(&prepared.args)));
     p.field(
         "arguments",
         Role::Text,

@@ -241,7 +241,7 @@ impl Play<'_> {
             return Ok(step.gated(d.ask.word(), stopped(d).what, d.refused.is_some()));
         }
         let asked = if d.ask == Ask::None { "none" } else { d.ask.word() };
-        let released = match self.inspector.release(&prepared.agreed(confirmed.as_deref())).await {
+        let released = match self.inspector.carry_out(&prepared, confirmed.as_deref()).await {
             Ok(released) => released,
             // Sent, and lost sight of.
             Err(e) if e.exit == Exit::Unknown => return Ok(step.passed(asked).no_answer(e.what)),

@@ -13,6 +13,7 @@ use crate::filter::parse;
 use crate::inspect::Inspector;
 use crate::inspect::list::{Judging, Overview};
 use crate::inspect::wanted::Wanted;
+use crate::judge::agreement::version_of;
 use crate::judge::{State, Verdict};
 use crate::ledger::{Ledger, LedgerError, Row};
 use crate::model::Line;
@@ -68,6 +69,8 @@ pub struct RowJson {
     pub result: Option<Box<RawValue>>,
     pub verdict: Vec<String>,
     pub next: String,
+    /// Names what the ledger has of it, until that changes; null where it has no row.
+    pub row_version: Option<String>,
 }
 
 impl RowJson {
@@ -88,6 +91,7 @@ impl RowJson {
             result: l.row.result.as_deref().and_then(raw_value),
             verdict: l.verdict_words(),
             next: l.finding.next.clone(),
+            row_version: (l.row.rowid != 0).then(|| version_of(&l.row.request_id, Some(&l.row), 0)),
         }
     }
 }

@@ -292,6 +292,23 @@ impl Driver {
         });
     }
 
+    /// Asks again who the server is and what its tools are. A reply that is dropped says that there is no connection.
+    pub fn look_again(&mut self, reply: oneshot::Sender<Result<(), String>>) {
+        let Some(conn) = self.usable().filter(|_| self.handshake.is_none()) else { return };
+        self.relist.last = Some(Instant::now());
+        let limit_s = self.settings.start_limit_s.min(self.settings.call_limit_s);
+        tokio::spawn(async move {
+            let asked = tokio::time::timeout(duration(limit_s), handshake::again(&conn)).await;
+            let done = match asked {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(failure)) => Err(failure.why()),
+                Err(_) => Err(format!("no end of it within {limit_s} s")),
+            };
+            conn.list_given_up.store(done.is_err(), Ordering::Relaxed);
+            reply.send(done).ok();
+        });
+    }
+
     /// The time to read the list again has come.
     pub fn relist_now(&mut self) {
         self.relist.at = None;

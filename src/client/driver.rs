@@ -29,6 +29,8 @@ pub(super) enum Command {
     GiveUp { call: CallId, note: Note },
     /// Read the tools again.
     ListTools(oneshot::Sender<()>),
+    /// Ask again who the server is and what its tools are; `reply` gets why that failed.
+    LookAgain(oneshot::Sender<Result<(), String>>),
     /// Connect again now.
     Reconnect,
     /// Say why everything is about to be ended.
@@ -353,6 +355,7 @@ impl Driver {
             }
             Command::GiveUp { call, note } => self.give_up(call, note),
             Command::ListTools(reply) => self.list_tools(Some(reply)),
+            Command::LookAgain(reply) => self.look_again(reply),
             Command::Reconnect => {
                 self.recovery.attempt = 0;
                 let live = self.conn.as_ref().is_some_and(|c| !c.is_over())

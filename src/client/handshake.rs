@@ -4,7 +4,7 @@
 //! frame sent here is marked as a probe or as part of the handshake.
 
 use super::Era;
-use super::conn::{Ask, Conn, Protocol};
+use super::conn::{Ask, Conn, Protocol, Transport};
 use super::http::listen;
 use super::modern::{LEGACY, MODERN, client_info};
 use super::reading::{Reading, read, spell, versions};
@@ -254,6 +254,27 @@ async fn initialize(
     let taken = conn.notify("notifications/initialized", None, Purpose::Handshake);
     tokio::time::timeout(Duration::from_secs(5), taken).await.ok();
     Ok(Opened::Yes)
+}
+
+/// Asks a server over HTTP again who it is and what its tools are. In a session it is the one that the session was
+/// begun with, as far as anybody can tell; without one every message may meet another. A server that won't be asked
+/// a second time keeps the name that it gave.
+///
+/// # Errors
+/// When its tools can't be listed.
+pub(super) async fn again(conn: &Arc<Conn>) -> Result<(), Failure> {
+    let in_session = match &conn.transport {
+        Transport::Http(target) => target.session().is_some(),
+        Transport::Stdio(_) => true,
+    };
+    if conn.is_modern() {
+        let ask = Ask { modern: true, ..Ask::new("server/discover", None, Purpose::Handshake) };
+        conn.ask(ask).1.await.ok();
+    } else if !in_session {
+        let version = conn.protocol().map(|p| p.version.clone()).unwrap_or_default();
+        initialize(conn, &version, Duration::MAX, false).await.ok();
+    }
+    list_tools(conn).await
 }
 
 /// How many pages of tools are read.

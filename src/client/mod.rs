@@ -239,6 +239,22 @@ impl Client {
         Ok(self.journal.read(|s| s.tools.clone()))
     }
 
+    /// Asks the server again who it is and what its tools are: behind one URL another may have taken its place
+    /// without a word.
+    ///
+    /// # Errors
+    /// Exit 5 when it does not say.
+    pub async fn look_again(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::LookAgain(reply));
+        let why = match answer.await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(why)) => why,
+            Err(_) => "there is no connection".to_owned(),
+        };
+        Err(Error::endpoint(format!("the tools could not be listed again: {why}")))
+    }
+
     /// Sends one `tools/call`, once, and returns its id as soon as it is in the journal. `args` is the raw
     /// JSON object of the arguments. `limit_s` overrides the call limit. It goes out on the connection there is
     /// now, or not at all: what is known of the tool was listed there.
@@ -246,11 +262,26 @@ impl Client {
     /// # Errors
     /// Exit 5 when the client is closed.
     pub async fn call(&self, tool: &str, args: &str, limit_s: Option<f64>) -> Result<CallId> {
+        let generation = self.journal.read(|s| s.generation().map_or(0, |g| g.n));
+        self.call_on(generation, tool, args, limit_s).await
+    }
+
+    /// [`Client::call`] on the connection of that generation, or not at all.
+    ///
+    /// # Errors
+    /// Exit 5 when the client is closed.
+    pub async fn call_on(
+        &self,
+        generation: u32,
+        tool: &str,
+        args: &str,
+        limit_s: Option<f64>,
+    ) -> Result<CallId> {
         let (reply, answer) = oneshot::channel();
         let call = calls::Asked {
             tool: tool.to_owned(),
             args: args.to_owned(),
-            generation: self.journal.read(|s| s.generation().map_or(0, |g| g.n)),
+            generation,
             limit_s: limit_s.unwrap_or(self.settings.call_limit_s),
             extends: self.settings.progress_extends,
         };

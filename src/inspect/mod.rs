@@ -1,7 +1,9 @@
 //! What both faces ask for: reads the ledger and the session, and hands them to `model` and `judge`.
 //!
 //! `request` is one request with all its witnesses, `list` rows and counts, `totals` the whole ledger's
-//! invariants, `budget` what following a ledger may cost, `tool` a tool by its name, `look` the server's own look-up, `wanted` the filter of lists, `reissue` the repeat behind the gate, `pick` with which arguments. Nothing here prints or
+//! invariants, `budget` what following a ledger may cost, `tool` a tool by its name, `look` the server's own look-up,
+//! `wanted` the filter of lists, `reissue` the repeat behind the gate, `release` the moment it is sent, `pick` with which
+//! arguments. Nothing here prints or
 //! draws; nothing here sends anything but a look-up and what a person confirmed.
 
 pub mod audit;
@@ -12,6 +14,7 @@ pub mod look;
 mod pick;
 pub mod recorded;
 pub mod reissue;
+pub mod release;
 pub mod request;
 pub mod scan;
 pub mod tool;
@@ -63,6 +66,8 @@ pub(crate) struct Seen {
     pub proofs: Option<((Stamp, usize), Vec<Proof>)>,
     /// What the last pass over the ledger taught.
     pub pass: Option<Pass>,
+    /// When the server was last asked again who it is, and on which generation.
+    pub asked_again: Option<(u32, std::time::Instant)>,
     /// Rows of every group of equal hashes, as that pass found them, with the time.
     pub groups: Option<(Time, Groups)>,
 }

@@ -1,16 +1,18 @@
 //! The repeat: one call again with the same request_id, a new JSON-RPC id and arguments equal by hash,
 //! behind the gate; and the effects before and after it.
 //!
-//! `prepare` looks and decides; `release` sends, once, and only what was prepared. Nothing here confirms for
-//! a person.
+//! `prepare` looks and decides; `release` (its own file) sends, once, and only what was agreed to. Nothing here
+//! confirms for a person.
 
 use super::Inspector;
 use super::look::Looked;
 use super::pick::pick_arguments;
+use super::release::Again;
 use super::request::Request;
 use super::tool::known_tool;
 use crate::error::{Error, Result};
-use crate::journal::{Call, Tool, ToolList};
+use crate::journal::{Tool, ToolList};
+use crate::judge::agreement::Terms;
 use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, Refusal, gate, tool_gate};
 use crate::model::arguments::{Candidate, Source};
 use crate::model::hash::Shape;
@@ -54,42 +56,10 @@ pub struct Prepared {
     pub reads_only: bool,
     /// The limit is shorter than what the server may take by design.
     pub warning: Option<String>,
-}
-
-impl Prepared {
-    /// To be released as it was prepared, with what was typed or pressed for.
-    pub fn agreed<'a>(&'a self, confirmed: Option<&'a str>) -> Agreed<'a> {
-        let (tool, args) = (&self.tool, &self.args);
-        Agreed { wish: &self.wish, tool, args, ask: self.decision.ask, confirmed }
-    }
-}
-
-/// Exactly what a person agreed to.
-#[derive(Debug, Clone, Copy)]
-pub struct Agreed<'a> {
-    /// What was asked for.
-    pub wish: &'a Wish,
-    /// The tool.
-    pub tool: &'a str,
-    /// The exact arguments.
-    pub args: &'a str,
-    /// The question that was answered.
-    pub ask: Ask,
-    /// What was typed or pressed for.
-    pub confirmed: Option<&'a str>,
-}
-
-/// A call that was sent, and what it changed.
-#[derive(Debug, Clone)]
-pub struct Released {
-    /// The call, settled.
-    pub call: Call,
-    /// Everything known of the request right before it was sent.
-    pub before: Request,
-    /// Everything known of the request after.
-    pub after: Request,
-    /// The answer says that the stored result was returned.
-    pub replayed: Option<bool>,
+    /// All of this, as an answer is held to it.
+    pub terms: Terms,
+    /// When the row was seen to become what it is.
+    pub since: Time,
 }
 
 impl Inspector {
@@ -98,6 +68,7 @@ impl Inspector {
     /// # Errors
     /// Exit 2 when tool or arguments can't be told; exit 5 when the endpoint is not ready.
     pub async fn prepare(&self, wish: &Wish) -> Result<Prepared> {
+        self.again(Again::Aged).await?;
         let client = self.client()?;
         let tools = client.tools().await?;
         let id = wish.request_id.as_deref().unwrap_or("");
@@ -110,20 +81,37 @@ impl Inspector {
             }
             _ => None,
         };
-        let before = self.request(id, Some(&candidate.args)).await;
-        let decision = self.decide(wish, &tool, &before);
-        let reads_only = self.reads_only(&tool);
+        self.prepared(wish, &tool, candidate.args, candidate.source, looked).await
+    }
+
+    /// Reads everything but the server's own look-up, and asks the gate.
+    pub(super) async fn prepared(
+        &self,
+        wish: &Wish,
+        tool: &str,
+        args: String,
+        source: Source,
+        looked: Option<Looked>,
+    ) -> Result<Prepared> {
+        let id = wish.request_id.as_deref().unwrap_or("");
+        let before = self.request(id, Some(&args)).await;
+        let decision = self.decide(wish, tool, &before);
+        let reads_only = self.reads_only(tool);
         let warning = wish.limit_s.filter(|_| !id.is_empty() && !reads_only).and_then(short_limit);
+        let (terms, since) = self.terms(tool, &args, &before, &decision);
+        let (wish, tool) = (wish.clone(), tool.to_owned());
         Ok(Prepared {
-            wish: wish.clone(),
+            wish,
             tool,
-            args: candidate.args,
-            source: candidate.source,
+            args,
+            source,
             before,
             looked,
             decision,
             reads_only,
             warning,
+            terms,
+            since,
         })
     }
 
@@ -165,41 +153,6 @@ impl Inspector {
             read_only_mode: self.read_only,
             now: Time::now(),
         })
-    }
-
-    /// Sends exactly what was agreed to, once, and reads what it changed. A question may have stood for minutes:
-    /// everything is read and decided again first.
-    ///
-    /// # Errors
-    /// Exit 3 when the gate does not let it pass, or asks for more by now than was answered: nothing was sent.
-    pub async fn release(&self, a: &Agreed<'_>) -> Result<Released> {
-        let id = a.wish.request_id.as_deref().unwrap_or("");
-        let before = self.request(id, Some(a.args)).await;
-        let decision = self.decide(a.wish, a.tool, &before);
-        if decision.refused.is_none() && decision.ask > a.ask {
-            let why = format!(
-                "things have changed since you were asked: {}; nothing was sent",
-                decision.reasons.join("; ")
-            );
-            return Err(
-                Error::new(crate::error::Exit::Gate, why).hint("look again, and decide anew")
-            );
-        }
-        if !decision.passes(a.confirmed) {
-            return Err(stopped(&decision));
-        }
-        let client = self.client()?;
-        let id = client.call(a.tool, a.args, a.wish.limit_s).await?;
-        let Some(call) = client.settled(id).await else {
-            return Err(Error::new(
-                crate::error::Exit::Unknown,
-                "the call is not in the journal: outcome unknown",
-            ));
-        };
-        let request_id = call.request_id.clone().unwrap_or_default();
-        let after = self.request(&request_id, Some(a.args)).await;
-        let replayed = crate::judge::observed::replayed(&call);
-        Ok(Released { call, before, after, replayed })
     }
 
     /// Arguments first: they say which tool they were sent to.

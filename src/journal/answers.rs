@@ -186,6 +186,11 @@ impl Session {
                     _ => None,
                 };
                 list.add_page_checked(result, check);
+                // Without a session each answer may come from another server, and says from which.
+                let info = raw::get_path(result, &["_meta", "io.modelcontextprotocol/serverInfo"]);
+                if let (Some(info), true) = (info, self.protocol.as_deref() == Some(MODERN)) {
+                    self.server = Some(server_info(info));
+                }
                 list.complete =
                     // One of another type can't be followed: what it leads to is missing.
                     raw::get(result, "nextCursor").is_none_or(|c| {

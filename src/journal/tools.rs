@@ -2,8 +2,10 @@
 //!
 //! Parses; never decides what a hint allows (that is `judge::gate`).
 
+use crate::json::python::python_dumps;
 use crate::json::raw;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 /// How many dropped entries are listed.
 const DROPPED: usize = 1_000;
@@ -58,6 +60,8 @@ pub struct Tool {
     pub only_as_task: bool,
     /// The list has this name twice, with different hints or schema.
     pub listed_twice: bool,
+    /// What its entry says beside all that (title, output schema, …), as one number: enough to see that it changed.
+    pub rest: u64,
 }
 
 impl Tool {
@@ -86,6 +90,7 @@ impl Tool {
                 .and_then(raw::as_str)
                 .is_some_and(|t| t == "required"),
             listed_twice: false,
+            rest: rest(text),
         })
     }
 
@@ -100,6 +105,15 @@ impl Tool {
     pub fn takes_request_id(&self) -> bool {
         self.properties.iter().any(|p| p == "request_id")
     }
+}
+
+/// See [`Tool::rest`]. `_meta` is nobody's definition: some servers count in it.
+fn rest(entry: &str) -> u64 {
+    let known = ["name", "description", "annotations", "inputSchema", "_meta"];
+    let text = python_dumps(entry, true, &known).unwrap_or_default();
+    let mut hasher = std::hash::DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What this connection lists.
@@ -139,7 +153,8 @@ impl ToolList {
             }
             match index.get(&tool.name).and_then(|i| self.tools.get_mut(*i)) {
                 Some(first) => {
-                    let same = Tool { listed_twice: first.listed_twice, ..tool } == *first;
+                    let same = Tool { listed_twice: first.listed_twice, rest: first.rest, ..tool }
+                        == *first;
                     first.listed_twice |= !same;
                 }
                 None => {

@@ -2,8 +2,9 @@
 //!
 //! `state` judges a ledger row, `observed` says whose owner was seen to end, `verdict` concludes from all
 //! witnesses (with `wire`, `evidence` and `next`), `gate` says what must be asked before a call is
-//! repeated, `class` sorts tools, `verify` counts and checks invariants. `words` holds their vocabulary.
+//! repeated, `agreement` what an answer to that is bound to, `class` sorts tools, `verify` counts and checks invariants. `words` holds their vocabulary.
 
+pub mod agreement;
 pub mod class;
 mod evidence;
 pub mod facts;

@@ -75,7 +75,8 @@ pub fn args_hash(arguments: &str) -> Result<String, HashError> {
     Recipe::default().hash(arguments)
 }
 
-fn sha256_hex(text: &str) -> String {
+/// SHA-256 of a text, in lower-case hex.
+pub(crate) fn sha256_hex(text: &str) -> String {
     let mut out = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {
         // Writing to a String cannot fail.

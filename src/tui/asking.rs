@@ -19,7 +19,10 @@ impl App {
             Overlay::Reissue(d) => {
                 let r = d.review()?;
                 let (args, editing) = (r.args_text(), r.editing);
-                format!("{} {editing} {args} {:?} {:?}", d.request_id, r.plan, r.check)
+                // The facts and not the words about them: an age in those changes with every look.
+                let check = r.check.as_ref().map(|c| (&c.terms, c.gate.question, &c.gate.word));
+                let (id, tool, changes) = (&d.request_id, &r.plan.tool, &r.changes);
+                format!("{id} {editing} {args} {tool} {changes:?} {check:?}")
             }
             Overlay::Cancel(call) => format!("cancel {call:?}"),
             Overlay::Form => format!("form {}", self.questions.first()?.id),

@@ -1,6 +1,7 @@
 //! What the screen is fed with, and what it asks for: plain values between the pure update and whoever
 //! does the work. No IO, no clock; foreign text in here is still raw.
 
+pub use crate::judge::agreement::Terms;
 use crate::judge::{HashCheck, Pairing};
 pub use crate::model::Line;
 use crate::time::Time;
@@ -129,8 +130,6 @@ pub struct Plan {
     pub source: String,
     /// The judgement on `args`.
     pub check: Check,
-    /// Lines for the dialog: the row, the last look-up, what a repeat would do.
-    pub situation: Vec<String>,
 }
 
 /// The judgement on arguments as they stand in the dialog.
@@ -140,6 +139,20 @@ pub struct Check {
     /// In words: `equal to the row's hash`, `not JSON: …`.
     pub hash_why: String,
     pub gate: Gate,
+    /// Lines for the dialog: the row, the last look-up, the server, what a repeat would do.
+    pub situation: Vec<String>,
+    /// All of it, as an answer is held to it.
+    pub terms: Box<Terms>,
+    /// When the row was seen to become what it is.
+    pub since: Time,
+}
+
+/// A question that is asked anew since something in it is another thing by now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Anew {
+    pub plan: Box<Plan>,
+    /// What changed, a sentence each.
+    pub changes: Vec<String>,
 }
 
 /// A call a person has agreed to.
@@ -149,9 +162,11 @@ pub struct Reissue {
     pub tool: String,
     /// As they were shown.
     pub args: String,
-    /// The question that was answered. Whoever sends asks the gate again and sends nothing when the
-    /// question has become a stricter one.
-    pub answered: Question,
+    /// Everything that the answered question showed. Whoever sends reads it all again, and sends nothing when any of
+    /// it is another thing by now.
+    pub terms: Box<Terms>,
+    /// The word of the gate, which was typed or pressed for.
+    pub word: String,
 }
 
 /// What came of a re-issue.
@@ -173,6 +188,13 @@ pub struct Report {
     pub next: String,
     /// The server's last words, where it died.
     pub stderr: Vec<String>,
+}
+
+impl Report {
+    /// The request ended with more than one effect.
+    pub fn ran_twice(&self) -> bool {
+        self.effects.is_some_and(|(_, after)| after > 1)
+    }
 }
 
 /// News of the counting that `verify` does.

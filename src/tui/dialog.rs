@@ -4,9 +4,13 @@
 //! Pure state; asks for checks and sends nothing itself.
 
 use super::data::{Check, Plan, Question, Reissue, Report};
+use crate::judge::agreement::Total;
 use crate::text;
 use crate::time::Time;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+
+/// What is told once others were seen to go on writing.
+pub const MOVING: &str = "others go on writing: the answer is not held to the count of all effects";
 
 /// How far it has come.
 #[derive(Debug)]
@@ -32,6 +36,10 @@ pub struct Review {
     shown: String,
     /// The judgement on the arguments as they are now; `None` while it is being made.
     pub check: Option<Check>,
+    /// What is another thing than in the question before; the answer to that one was void.
+    pub changes: Vec<String>,
+    /// The facts are being read again; `true`: and once more after that.
+    pub rereading: Option<bool>,
     /// Keys go to the arguments.
     pub editing: bool,
     /// What has been typed as an answer.
@@ -72,7 +80,8 @@ impl Dialog {
     /// The call this dialog would release now, on this answer; `None` when it may not.
     pub fn release(&self, answer: Question) -> Option<Reissue> {
         let review = self.review()?;
-        let gate = &review.check.as_ref()?.gate;
+        let check = review.check.as_ref()?;
+        let gate = &check.gate;
         let agreed = match gate.question {
             Question::None | Question::Preview => answer == Question::Preview,
             Question::Ask => answer == Question::Ask,
@@ -83,7 +92,8 @@ impl Dialog {
             request_id: self.request_id.clone(),
             tool: review.plan.tool.clone(),
             args: review.args_text(),
-            answered: gate.question,
+            terms: check.terms.clone(),
+            word: gate.word.clone(),
         })
     }
 }
@@ -97,7 +107,31 @@ impl Review {
         args.move_cursor(CursorMove::End);
         let editing = !plan.known;
         let check = Some(plan.check.clone());
-        Review { plan, args, shown, check, editing, typed: String::new() }
+        let (typed, changes) = (String::new(), Vec::new());
+        Review { plan, args, shown, check, changes, rereading: None, editing, typed }
+    }
+
+    /// Takes a new judgement. Of arguments that a person has just changed it is the first; of a question that stands
+    /// it is held against that one, and where anything in it is another thing by now the question is a new one: what
+    /// was typed as an answer to the old one is gone. Says whether it is.
+    pub fn judged(&mut self, mut now: Check) -> bool {
+        let changes = match &self.check {
+            Some(standing) => standing.terms.changes(&now.terms, now.since),
+            None => Vec::new(),
+        };
+        if let Some(standing) = &self.check {
+            now.terms = Box::new((*now.terms).after(&standing.terms));
+            if now.terms.total == Total::Moving {
+                now.situation.push(MOVING.into());
+            }
+        }
+        self.check = Some(now);
+        if changes.is_empty() {
+            return false;
+        }
+        self.changes = changes.into_iter().map(|c| c.words).collect();
+        self.typed.clear();
+        true
     }
 
     /// The arguments as they would be sent: the known bytes while nobody has touched them.

@@ -2,7 +2,7 @@
 
 use super::app::FileTail;
 use super::data::{
-    Ask, Check, Counted, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Window,
+    Anew, Ask, Check, Counted, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Window,
 };
 use super::form::Form;
 use super::keys::Key;
@@ -59,6 +59,8 @@ pub enum Msg {
     Checked { request_id: String, seq: u64, check: Box<Check> },
     /// An answer to [`Effect::Reissue`].
     Reissued { request_id: String, report: Box<Result<Report, String>> },
+    /// Another answer to [`Effect::Reissue`]: nothing was sent, since something in the question is another thing.
+    Changed { request_id: String, anew: Box<Anew> },
     /// News of the counting that [`Effect::Verify`] asked for.
     Counted(Counted),
     /// An answer to [`Effect::Json`]; empty when there is nothing to show.

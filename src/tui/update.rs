@@ -72,6 +72,7 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
         Msg::FactsChanged => {
             out.extend(app.requests.refresh().map(Effect::LoadWindow));
             load_detail(app, out);
+            dialog::reread(app, out);
         }
         Msg::Requests(window) => {
             let ask = app.requests.take(*window, app.now);
@@ -97,7 +98,14 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             let was = app.link();
             ring(app, &wire);
             answered_late(app, &wire);
+            let server = |w: &WireView| {
+                (w.own_generation().map(|g| g.n), w.server.clone(), w.tools, w.calls_total)
+            };
+            let same = app.wire.as_ref().is_some_and(|w| server(w) == server(&wire));
             app.wire = Some(wire);
+            if !same || was != app.link() {
+                dialog::reread(app, out);
+            }
             if was != app.link() && app.is_ready() && app.said.is_some() {
                 app.said = Some((Tone::Good, "connected".into()));
             }
@@ -122,8 +130,11 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             load_detail(app, out);
         }
         Msg::Planned { request_id, seq, plan } => dialog::planned(app, &request_id, seq, plan),
-        Msg::Checked { request_id, seq, check } => dialog::checked(app, &request_id, seq, *check),
+        Msg::Checked { request_id, seq, check } => {
+            dialog::checked(app, &request_id, seq, *check, out);
+        }
         Msg::Reissued { request_id, report } => dialog::reissued(app, &request_id, *report),
+        Msg::Changed { request_id, anew } => dialog::changed(app, &request_id, *anew),
         Msg::Counted(news) => app.watch.take(news),
         Msg::Documents(documents) => over::documents(app, documents),
         Msg::Copied { what, text, kept } => over::copied(app, &what, text, kept),

@@ -3,7 +3,7 @@
 
 use super::action::Action;
 use super::app::{App, Overlay, Tone};
-use super::data::{Check, Plan, Question, Report};
+use super::data::{Anew, Check, Plan, Question, Report};
 use super::dialog::{Dialog, Review, Stage};
 use super::keys::{Code, Key};
 use super::msg::Effect;
@@ -46,11 +46,44 @@ pub fn planned(app: &mut App, request_id: &str, seq: u64, plan: Result<Box<Plan>
     };
 }
 
-/// Arguments have been judged.
-pub fn checked(app: &mut App, request_id: &str, seq: u64, check: Check) {
-    if let Some(review) = asker(app, request_id, seq).and_then(Dialog::review_mut) {
-        review.check = Some(check);
+/// Arguments have been judged, or the facts of a standing question were read again.
+pub fn checked(app: &mut App, request_id: &str, seq: u64, check: Check, out: &mut Vec<Effect>) {
+    let Some(review) = asker(app, request_id, seq).and_then(Dialog::review_mut) else { return };
+    review.judged(check);
+    if review.rereading.take() == Some(true) {
+        reread(app, out);
     }
+}
+
+/// Something changed somewhere: a question that stands is held against the facts as they are now.
+pub fn reread(app: &mut App, out: &mut Vec<Effect>) {
+    let Some(dialog) = dialog_mut(app) else { return };
+    let (request_id, seq) = (dialog.request_id.clone(), dialog.seq);
+    let Some(review) = dialog.review_mut().filter(|r| r.check.is_some()) else { return };
+    // One look at a time, and another one when more has come meanwhile.
+    review.rereading = Some(review.rereading.is_some());
+    if review.rereading == Some(false) {
+        let (tool, args) = (review.plan.tool.clone(), review.args_text());
+        out.push(Effect::Check { request_id, seq, tool, args });
+    }
+}
+
+/// Nothing was sent: something in the question is another thing by now. It is asked anew, where it stood; elsewhere the
+/// person is told.
+pub fn changed(app: &mut App, request_id: &str, anew: Anew) {
+    app.sending.remove(request_id);
+    let what = anew.changes.join("; ");
+    super::update::came_of(app, request_id, format!("not sent: things had changed: {what}"));
+    let waiting = dialog_mut(app)
+        .filter(|d| d.request_id == request_id && matches!(d.stage, Stage::Sending { .. }));
+    if let Some(dialog) = waiting {
+        dialog.scroll = 0;
+        let mut review = Review::new(*anew.plan);
+        review.changes = anew.changes;
+        dialog.stage = Stage::Review(Box::new(review));
+        return;
+    }
+    app.said = Some((Tone::Bad, format!("{request_id} was not sent, things had changed: {what}")));
 }
 
 /// An answer has come, or will not.
@@ -74,8 +107,12 @@ pub fn reissued(app: &mut App, request_id: &str, report: Result<Report, String>)
     }
     app.said = Some(match report {
         Ok(r) => {
-            let tone = if r.outcome == "ok" { Tone::Good } else { Tone::Bad };
+            let twice = r.ran_twice();
+            let tone = if r.outcome == "ok" && !twice { Tone::Good } else { Tone::Bad };
             let effects = match r.effects {
+                Some((before, after)) if twice => {
+                    format!("; effects {before} → {after}: its work ran more than once")
+                }
                 Some((before, after)) => format!("; effects {before} → {after}"),
                 None => String::new(),
             };
@@ -189,6 +226,8 @@ fn edit(app: &mut App, out: &mut Vec<Effect>, change: impl FnOnce(&mut Review)) 
         return;
     }
     review.check = None;
+    review.changes.clear();
+    review.rereading = None;
     review.typed.clear();
     let tool = review.plan.tool.clone();
     dialog.seq = seq;

@@ -258,3 +258,104 @@ fn read_only_starts_nothing_that_is_there_to_do_work() {
     // On its own server and ledger nothing of anybody's is touched.
     redial(&["killtest", "--trials", "1", "--at", "before-commit", "--read-only"]).expect(0, &[]);
 }
+
+#[test]
+fn a_question_whose_facts_changed_is_asked_anew_and_the_old_answer_sends_nothing() {
+    let fake = FakeStdio::new();
+    fake.tools(&format!("[{}]", tool("create_ticket", ""))).answers("call", "made");
+    let hash = redial::ledger::hash::args_hash(ARGS).unwrap();
+    let running = format!(
+        "INSERT INTO requests VALUES ('r-1', '{hash}', 'running', NULL, 'A', 1795963560.0);"
+    );
+    make_ledger(&fake.path("ledger.db"), &running);
+    let ledger = fake.path("ledger.db").to_str().unwrap().to_owned();
+    let server = fake.command();
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let reissue = both(&["reissue", "r-1", "--args", ARGS, "--ledger", &ledger], &server);
+    let mut pty = Pty::start(Path::new(EXE), &reissue, &[], (100, 60));
+    pty.wait_for("Type r-1 to send it");
+    let db = rusqlite::Connection::open(&ledger).unwrap();
+    db.execute_batch(
+        "UPDATE requests SET status = 'done', result = '{}'; INSERT INTO tickets VALUES ('T-1', 'r-1', 't', 'b');",
+    )
+    .unwrap();
+    pty.answer("r-1\r");
+    pty.wait_for("Things have changed since you were asked; nothing was sent");
+    pty.wait_for("effects of this request: 0 → 1");
+    assert!(pty.screen(|s| s.contents().contains("done since")), "{}", pty.text());
+    assert_eq!(fake.calls(), 0);
+    // Here nothing is typed, and that is No.
+    pty.answer("\r");
+    assert_eq!((pty.ended(), fake.calls()), (3, 0));
+}
+
+#[test]
+fn a_script_can_insist_on_the_row_that_it_saw() {
+    let t = done();
+    let found = redial(&["find", "r-1", "--ledger", &t.ledger, "--json"]);
+    let version = found.text(&["row_version"]);
+    assert_eq!(found.text(&["ledger", "row_version"]), version);
+    let rows = redial(&["rows", "--ledger", &t.ledger, "--json"]).doc();
+    assert_eq!(rows["rows"][0]["row_version"], version.as_str());
+    let insist = |version: &str, more: &[&str]| {
+        redial(&t.reissue(&both(&["--confirm", "r-1", "--if-row", version], more)))
+    };
+    insist(&version, &[]).expect(0, &["replayed      yes"]);
+    // The very same row still: a repeat that only replays changes nothing of it.
+    let json = insist(&version, &["--json"]);
+    assert_eq!((json.exit, json.text(&["row_version"])), (0, version.clone()), "{}", json.all());
+    let db = rusqlite::Connection::open(&t.ledger).unwrap();
+    db.execute_batch("UPDATE requests SET owner = 'somebody'").unwrap();
+    insist(&version, &[]).expect(3, &["--if-row names", "nothing was sent"]);
+    let json = insist(&version, &["--json"]);
+    assert_eq!((json.exit, json.text(&["sent"])), (3, "0".into()), "{}", json.all());
+    let now = json.text(&["row_version"]);
+    assert_ne!(now, version);
+    insist(&now, &[]).expect(0, &[]);
+    // A request that nobody knows has a version, too: that it isn't there.
+    let none = redial(&["find", "r-9", "--ledger", &t.ledger, "--json"]).text(&["row_version"]);
+    let nine = r#"{"request_id":"r-9","title":"t","body":"b"}"#;
+    let call = ["call", "create_ticket", "--args", nine, "--ledger", &t.ledger, "--http", &t.url];
+    let call = both(&call, &["--if-row", &none]);
+    redial(&call).expect(0, &[]);
+    redial(&both(&call, &["--confirm", "r-9"])).expect(3, &["--if-row names"]);
+    assert_eq!(count_tickets(Path::new(&t.ledger)), 2);
+    redial(&["reissue", "r-1", "--args", ARGS, "--if-row", "x", "--http", &t.url])
+        .expect(2, &["--ledger"]);
+}
+
+#[test]
+fn a_repeat_that_ends_with_two_effects_says_so_and_is_not_good() {
+    let t = done();
+    let db = rusqlite::Connection::open(&t.ledger).unwrap();
+    // A ledger that has no rule against it.
+    db.execute_batch(
+        "CREATE TABLE t2 (ticket_id TEXT PRIMARY KEY, request_id TEXT, title TEXT, body TEXT);
+         INSERT INTO t2 SELECT ticket_id, request_id, title, body FROM tickets; DROP TABLE tickets;
+         ALTER TABLE t2 RENAME TO tickets; INSERT INTO tickets VALUES ('T-x', 'r-1', 't', 'b');",
+    )
+    .unwrap();
+    let ran = redial(&t.reissue(&["--confirm", "r-1"]));
+    ran.expect(1, &["this request has 2 tickets now: its work ran more than once"]);
+    let ran = redial(&t.reissue(&["--confirm", "r-1", "--json"]));
+    assert_eq!((ran.exit, ran.text(&["effects_after"])), (1, "2".into()), "{}", ran.all());
+}
+
+#[test]
+fn long_arguments_show_both_their_ends() {
+    let fake = FakeStdio::new();
+    fake.tools(&format!("[{}]", tool("create_ticket", ""))).answers("call", "made");
+    let server = fake.command();
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let long =
+        format!(r#"{{"request_id":"r-1","body":"{}","last":"and-delete-it"}}"#, "x".repeat(20_000));
+    let reissue = both(&["reissue", "r-1", "--args", &long], &server);
+    let mut pty = Pty::start(Path::new(EXE), &reissue, &[], (100, 80));
+    pty.wait_for("Type r-1 to send it");
+    let text = pty.screen(|s| s.contents()).replace('\n', "");
+    for words in ["request_id", "characters are not shown", "and-delete-it"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    pty.answer("\u{4}");
+    pty.ended();
+}

@@ -2,8 +2,9 @@
 
 use crate::support::night::{self, app, app_with, open_dialog, press};
 use redial::journal::LinkState;
+use redial::judge::agreement::{RowTerms, Total};
 use redial::tui::action::{self, Action, Context, TABLE};
-use redial::tui::data::{Check, Counted, Gate, LookUp, Question, Reissue, Verified};
+use redial::tui::data::{Anew, Check, Counted, Gate, LookUp, Question, Reissue, Verified};
 use redial::tui::dialog::Stage;
 use redial::tui::keys::Key;
 use redial::tui::wire::Reach;
@@ -91,7 +92,8 @@ fn call(answered: Question) -> Effect {
         request_id: "night-007".into(),
         tool: plan.tool,
         args: plan.args,
-        answered,
+        terms: plan.check.terms,
+        word: plan.check.gate.word,
     })
 }
 
@@ -130,6 +132,56 @@ fn a_held_key_decides_nothing() {
 }
 
 #[test]
+fn a_question_that_became_another_one_takes_no_answer_to_the_old_one() {
+    let mut a = app((140, 50));
+    open_dialog(&mut a, Question::Type);
+    let standing = night::plan("night-007", Question::Type).check;
+    let reread = |a: &mut App| match &update(a, Msg::FactsChanged)[..] {
+        [.., Effect::Check { request_id, seq, args, .. }] if request_id == "night-007" => {
+            assert_eq!(*args, night::plan("night-007", Question::Type).args);
+            Some(*seq)
+        }
+        _ => None,
+    };
+    let checked = |a: &mut App, seq, check: &Check| {
+        let check = Box::new(check.clone());
+        update(a, Msg::Checked { request_id: "night-007".into(), seq, check })
+    };
+    // Nothing is another thing: what was typed stands.
+    assert!(press(&mut a, "night-0").is_empty());
+    let seq = reread(&mut a).unwrap();
+    assert_eq!(reread(&mut a), None, "one look at a time");
+    // More had come meanwhile.
+    let again = checked(&mut a, seq, &standing);
+    assert!(matches!(again[..], [Effect::Check { .. }]), "{again:?}");
+    assert!(checked(&mut a, seq, &standing).is_empty());
+    assert!(press(&mut a, "07").is_empty());
+    // Somebody finished it, between the typing and Enter.
+    let mut now = standing.clone();
+    let RowTerms::Read { status, effects, .. } = &mut now.terms.row else { panic!("{now:?}") };
+    (*status, *effects) = (Some("done".into()), 1);
+    now.terms.total = Total::Known(6);
+    let seq = reread(&mut a).unwrap();
+    checked(&mut a, seq, &now);
+    assert!(press(&mut a, "<enter>").is_empty(), "the answer was to another question");
+    let screen = crate::screens::text(&crate::screens::draw(&a, "mono"));
+    for word in ["Things have changed", "done since", "effects of this request: 0 → 1"] {
+        assert!(screen.contains(word), "{word}: {screen}");
+    }
+    let sent = press(&mut a, "night-007<enter>");
+    let [Effect::Reissue(call)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(call.terms, now.terms, "held to what is shown now");
+    // Right before sending it had changed once more.
+    let mut plan = night::plan("night-007", Question::Type);
+    plan.check = now;
+    let anew = Anew { plan: Box::new(plan), changes: vec!["owner: A → B".into()] };
+    update(&mut a, Msg::Changed { request_id: "night-007".into(), anew: Box::new(anew) });
+    assert!(press(&mut a, "<enter>").is_empty());
+    assert!(crate::screens::text(&crate::screens::draw(&a, "mono")).contains("owner: A → B"));
+    assert!(matches!(press(&mut a, "night-007<enter>")[..], [Effect::Reissue(_)]));
+}
+
+#[test]
 fn changed_arguments_are_judged_before_anything_can_be_sent() {
     let mut a = app((140, 40));
     open_dialog(&mut a, Question::Preview);
@@ -145,6 +197,9 @@ fn changed_arguments_are_judged_before_anything_can_be_sent() {
             hash: redial::judge::HashCheck::DiffersProven,
             hash_why: "other arguments".into(),
             gate: Gate { question, reasons: vec![], word: "night-007".into() },
+            situation: vec![],
+            terms: night::plan("night-007", Question::Preview).check.terms,
+            since: night::morning(),
         })
     };
     // An answer to an older question doesn't count.

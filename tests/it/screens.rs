@@ -467,7 +467,7 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
                     plan.tool = h();
                     plan.args = h();
                     plan.source = h();
-                    plan.situation = vec![h()];
+                    plan.check.situation = vec![h()];
                     plan.check.hash_why = h();
                     plan.check.gate.reasons = vec![h()];
                     plan.check.gate.word = h();

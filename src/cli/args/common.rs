@@ -161,6 +161,9 @@ pub struct OneCall {
     /// Let a repeat pass the gate where nobody can be asked: the request_id again (without one: the tool's name)
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub confirm: Option<String>,
+    /// Send it only while the request's part of the ledger is this version: the row_version of `redial find --json`
+    #[arg(long, value_name = "VERSION", requires = "ledger")]
+    pub if_row: Option<String>,
     /// One JSON document; never asks
     #[arg(long)]
     pub json: bool,

@@ -234,7 +234,7 @@ impl Runs<'_> {
                 }
             )));
         }
-        let call = inspector.release(&prepared.agreed(confirmed.as_deref())).await?.call;
+        let call = inspector.carry_out(&prepared, confirmed.as_deref()).await?.call;
         let Some(s) = call.settled else { return Ok(Got::Nothing("not settled".into())) };
         Ok(match (&s.result, &s.error, s.outcome) {
             (Some(r), _, Outcome::Ok | Outcome::ToolError) => {

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Wish, short_limit, stopped};
+use crate::inspect::release::Again;
 use crate::journal::{Call, LinkState, Outcome};
 use crate::judge::Ask;
 use crate::judge::gate::{Decision, tool_gate};
@@ -121,6 +122,10 @@ impl Shared {
 
     /// `again`: a call of this request was sent in this very run, and may have been run.
     async fn judged(&self, wanted: &Wanted, again: bool) -> Result<Ready> {
+        if self.inspector.read_only {
+            // What decides is what the server that gets the call says of its tools.
+            self.inspector.again(Again::Now).await?;
+        }
         let tools = self.client.tools().await?;
         let tool = known_tool(&tools, &wanted.tool)?;
         // With what the configuration says of its hints, as everywhere.
@@ -192,6 +197,7 @@ impl Shared {
         }
         let limit = wanted.timeout_s.unwrap_or(self.call_limit_s);
         let id = wanted.request_id.as_deref();
+        let mut twice = None;
         let (call, reads_only, repeat) = match ready {
             Ready::First { reads_only } => {
                 let sent = self.client.call(&wanted.tool, &wanted.args, Some(limit)).await?;
@@ -204,8 +210,11 @@ impl Shared {
             }
             Ready::Judged { prepared, confirmed } => {
                 let p = &*prepared;
-                let released = self.inspector.release(&p.agreed(confirmed.as_deref())).await?;
+                let released = self.inspector.carry_out(p, confirmed.as_deref()).await?;
+                self.remember(turn, Some(&released.call), p.reads_only);
                 let changed = repeat(p, Some(&released), id);
+                twice =
+                    released.twice().map(|n| crate::cli::reissue::twice(n, &released.after.noun));
                 (released.call, p.reads_only, Some(changed))
             }
         };
@@ -213,11 +222,11 @@ impl Shared {
         Ok(Delivered {
             number,
             request_id: wanted.request_id.clone(),
-            exit: exit_of(&call, reads_only),
+            exit: if twice.is_some() { Exit::Found } else { exit_of(&call, reads_only) },
             generation: Some(call.generation),
             call: CallJson::new(&call, Witness::of(&self.client, Some(call.generation)).short()),
             repeat,
-            hint: None,
+            hint: twice,
         })
     }
 

@@ -3,18 +3,22 @@
 
 use super::{Hands, texts};
 use crate::error::{Error, Result};
-use crate::inspect::reissue::{Agreed, Prepared, Released, Wish};
+use crate::inspect::reissue::{Prepared, Wish};
+use crate::inspect::release::{Agreed, Release, Released};
 use crate::inspect::request::Request;
 use crate::journal::Outcome;
 use crate::json::key::Spelling;
 use crate::json::raw;
 use crate::judge::Ask;
+use crate::judge::agreement::{Terms, Total};
 use crate::judge::gate::Decision;
 use crate::model::arguments::{Candidate, Source, with_request_id};
 use crate::model::history::Step;
 use crate::model::lookup;
 use crate::shell;
-use crate::tui::data::{Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report};
+use crate::time::Time;
+use crate::tui::data::{Anew, Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report};
+use crate::tui::dialog::MOVING;
 use crate::tui::msg::{Effect, Msg};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -88,8 +92,16 @@ pub async fn act(hands: Hands, effect: Effect) {
             hands.tell(Msg::Checked { request_id, seq, check }).await;
         }
         Effect::Reissue(call) => {
-            let report = Box::new(reissue(&hands, &call).await.map_err(|e| e.to_string()));
-            hands.tell(Msg::Reissued { request_id: call.request_id, report }).await;
+            let (done, request_id) = (reissue(&hands, &call).await, call.request_id);
+            hands
+                .tell(match done {
+                    Ok(Came::Report(report)) => {
+                        Msg::Reissued { request_id, report: Box::new(Ok(*report)) }
+                    }
+                    Ok(Came::Anew(anew)) => Msg::Changed { request_id, anew },
+                    Err(e) => Msg::Reissued { request_id, report: Box::new(Err(e.to_string())) },
+                })
+                .await;
         }
         Effect::GiveUp { call, tell } => {
             if let Some(client) = &hands.inspector.client {
@@ -160,8 +172,12 @@ fn wish(id: &str, tool: Option<&str>, given: Option<Candidate>) -> Wish {
 /// What the dialog holds: arguments known here, or a person's own. Those come from the agent's log: they were
 /// sent once, nobody knows when.
 fn given(args: &str, seen: &Request) -> Candidate {
-    let known = seen.candidates.iter().find(|c| c.args == args).map(|c| c.source.clone());
-    let source = known.unwrap_or_else(|| Source::Transcript("what was pasted".into()));
+    // Where a recording has them its call is among the facts, with its time.
+    let known = seen.candidates.iter().any(|c| c.args == args);
+    let source = match known {
+        true => Source::Seen,
+        false => Source::Transcript("what was pasted".into()),
+    };
     Candidate { args: args.to_owned(), tool: None, source }
 }
 
@@ -179,30 +195,68 @@ async fn plan(hands: &Hands, id: &str) -> Result<Plan> {
         }
     };
     hands.tell_pairing(&prepared.before.paired).await;
-    Ok(planned(prepared, unknown.map(|why| why.what)))
+    let bare = unknown.is_some();
+    let mut plan = planned(prepared, unknown.map(|why| why.what));
+    if bare {
+        // As every later look at it judges them.
+        plan.check = check(hands, id, &plan.tool, &plan.args).await;
+    }
+    Ok(plan)
 }
 
 /// What the dialog tells of a call that is ready; `unknown`: why nobody knows its arguments.
-pub fn planned(prepared: Prepared, unknown: Option<String>) -> Plan {
-    let Prepared { tool, args, source, before, looked, decision, .. } = prepared;
-    let mut situation = decision.tells.clone();
-    if let Some(why) = looked.and_then(|l| l.why) {
-        situation.push(format!("not looked up: {why}"));
-    }
+pub fn planned(p: Prepared, unknown: Option<String>) -> Plan {
+    let not_looked = p.looked.as_ref().and_then(|l| l.why.clone());
+    let mut check = checked(&p.before, &p.decision, (p.terms, p.since));
+    check.situation.extend(not_looked.map(|why| format!("not looked up: {why}")));
     Plan {
-        tool,
-        args,
+        tool: p.tool,
+        args: p.args,
         known: unknown.is_none(),
         source: match unknown {
             Some(why) => {
                 let why = why.trim_end_matches("; nothing was sent");
                 format!("{why}: paste or type them, the hash tells when they are right")
             }
-            None => source.words(),
+            None => p.source.words(),
         },
-        check: Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) },
-        situation,
+        check,
     }
+}
+
+fn checked(before: &Request, decision: &Decision, (terms, since): (Terms, Time)) -> Check {
+    Check {
+        hash: before.hash.check,
+        hash_why: before.hash.how.clone(),
+        gate: gate(decision),
+        situation: situation(before, decision, &terms),
+        terms: Box::new(terms),
+        since,
+    }
+}
+
+/// What is known, a line each: what the gate tells, and who gets the call.
+fn situation(before: &Request, decision: &Decision, terms: &Terms) -> Vec<String> {
+    let mut lines = decision.tells.clone();
+    let twice = lines.pop();
+    if let Some(n) = before.effects_total {
+        lines.push(format!("effects in all: {n}"));
+        if terms.total == Total::Moving {
+            lines.push(MOVING.into());
+        }
+    }
+    let row = before.facts.row.as_ref();
+    if let Some(owner) = row.and_then(|r| r.owner.as_deref()) {
+        lines.push(format!("owner: {owner}"));
+    }
+    if before.how.is_some() {
+        lines.push(format!("pairing: {}", before.paired.pairing().word()));
+    }
+    let name = terms.server.as_ref().map(|(name, version)| format!("server: {name} {version}"));
+    lines.extend(name);
+    lines.extend(terms.definition.as_ref().map(|d| format!("hints: {}", d.hint_words())));
+    lines.extend(twice);
+    lines
 }
 
 /// Arguments that can't be sent, whatever a person says.
@@ -220,47 +274,64 @@ fn unfit(id: &str, args: &str) -> Option<String> {
 }
 
 async fn check(hands: &Hands, id: &str, tool: &str, args: &str) -> Check {
-    if let Some(why) = unfit(id, args) {
-        let gate =
-            Gate { question: Question::Refused, reasons: vec![why.clone()], word: id.into() };
-        return Check { hash: crate::judge::HashCheck::NotChecked, hash_why: why, gate };
-    }
     let before = hands.inspector.request(id, Some(args)).await;
     let wish = wish(id, Some(tool), Some(given(args, &before)));
     let decision = hands.inspector.decide(&wish, tool, &before);
-    Check { hash: before.hash.check, hash_why: before.hash.how, gate: gate(&decision) }
+    let terms = hands.inspector.terms(tool, args, &before, &decision);
+    let check = checked(&before, &decision, terms);
+    match unfit(id, args) {
+        None => check,
+        Some(why) => {
+            let gate =
+                Gate { question: Question::Refused, reasons: vec![why.clone()], word: id.into() };
+            Check { hash: crate::judge::HashCheck::NotChecked, hash_why: why, gate, ..check }
+        }
+    }
 }
 
-/// Sends it, once, unless the gate asks for more by now than was answered.
-async fn reissue(hands: &Hands, call: &Reissue) -> Result<Report> {
-    let Reissue { request_id: id, tool, args, answered } = call;
+/// What came of an answer.
+enum Came {
+    Report(Box<Report>),
+    Anew(Box<Anew>),
+}
+
+/// Sends it, once, unless anything in the question is another thing by now.
+async fn reissue(hands: &Hands, call: &Reissue) -> Result<Came> {
+    let Reissue { request_id: id, args, terms, word, .. } = call;
     if let Some(why) = unfit(id, args) {
         return Err(Error::usage(why));
     }
     let seen = hands.inspector.request(id, Some(args)).await;
+    let given = given(args, &seen);
+    let source = given.source.clone();
     let agreed = Agreed {
-        wish: &wish(id, Some(tool), Some(given(args, &seen))),
-        tool,
-        args,
-        ask: match answered {
-            Question::None => Ask::None,
-            Question::Preview => Ask::Preview,
-            Question::Ask => Ask::Ask,
-            Question::Type => Ask::Type,
-            Question::Refused => return Err(Error::usage("the gate refused it; nothing was sent")),
-        },
-        confirmed: Some(id),
+        wish: &wish(id, Some(&call.tool), Some(given)),
+        source: &source,
+        terms,
+        confirmed: Some(word),
+        shown: true,
+        looked: true,
     };
-    let released = hands.inspector.release(&agreed).await?;
-    hands.tell_pairing(&released.after.paired).await;
-    let dead = released.call.outcome() == Some(Outcome::Unknown);
-    let client = hands.inspector.client.as_ref().filter(|_| dead);
-    let last_words = client.map(|c| {
-        c.journal()
-            .read(|s| s.generation_n(released.call.generation).map(|g| g.stderr.last(5)))
-            .unwrap_or_default()
-    });
-    Ok(report(&released, last_words.unwrap_or_default()))
+    match hands.inspector.release(&agreed).await? {
+        Release::Sent(released) => {
+            hands.tell_pairing(&released.after.paired).await;
+            let dead = released.call.outcome() == Some(Outcome::Unknown);
+            let client = hands.inspector.client.as_ref().filter(|_| dead);
+            let last_words = client.map(|c| {
+                c.journal()
+                    .read(|s| s.generation_n(released.call.generation).map(|g| g.stderr.last(5)))
+                    .unwrap_or_default()
+            });
+            let report = report(&released, last_words.unwrap_or_default());
+            Ok(Came::Report(Box::new(report)))
+        }
+        Release::Changed(anew) => {
+            hands.tell_pairing(&anew.prepared.before.paired).await;
+            let changes = anew.changes.into_iter().map(|c| c.words).collect();
+            let plan = Box::new(planned(anew.prepared, None));
+            Ok(Came::Anew(Box::new(Anew { plan, changes })))
+        }
+    }
 }
 
 /// What is shown of a call that was sent; `stderr`: the last words of a server that did not answer.

@@ -14,6 +14,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
+use ratatui_textarea::TextArea;
 
 /// The re-issue dialog.
 pub fn reissue(ui: &mut Ui, dialog: &Dialog, area: Rect, frame: &mut Frame) {
@@ -74,6 +75,9 @@ fn outcome(ui: &Ui, body: &mut Body, r: &Report) {
         Some(e) => {
             let style = if e.1 > 1 { t.error } else { t.strong };
             body.pair("effects", t.dim, &format!("{} of this request", change(e)), style);
+            if r.ran_twice() {
+                body.pair("", t.dim, "its work ran more than once", t.error);
+            }
         }
         None => body.pair("effects", t.dim, "not known: no ledger is attached", t.dim),
     }
@@ -93,6 +97,11 @@ fn outcome(ui: &Ui, body: &mut Body, r: &Report) {
     }
 }
 
+const CHANGED: &str = "Things have changed since you were asked; nothing was sent. Asked anew:";
+
+/// Changes that are listed; the first are the worst.
+const CHANGES: usize = 4;
+
 /// The exact call, what is known, and the gate's question.
 fn question(
     ui: &mut Ui,
@@ -105,6 +114,17 @@ fn question(
     let t = ui.theme;
     let width = inner_width(area, 96);
     let mut above = Body::new(width);
+    if !review.changes.is_empty() {
+        // The question at the foot must never be pushed out.
+        let listed = if area.height < 30 { 1 } else { CHANGES };
+        above.text(CHANGED, t.error);
+        for (i, line) in review.changes.iter().take(listed).enumerate() {
+            above.pair(if i == 0 { "changed" } else { "" }, t.dim, line, t.error);
+        }
+        if let Some(more @ 1..) = review.changes.len().checked_sub(listed) {
+            above.pair("", t.dim, &format!("and {more} more"), t.error);
+        }
+    }
     above.pair("call", t.dim, &format!("tools/call {}", review.plan.tool), t.strong);
     let source = if review.edited() { "edited here" } else { &review.plan.source };
     above.pair("arguments", t.dim, source, t.text);
@@ -121,7 +141,8 @@ fn question(
         }
         None => below.pair("hash", t.dim, "checking…", t.dim),
     }
-    for (i, line) in review.plan.situation.iter().enumerate() {
+    let situation = review.check.iter().flat_map(|c| &c.situation);
+    for (i, line) in situation.enumerate() {
         below.pair(if i == 0 { "known" } else { "" }, t.dim, line, t.text);
     }
     let mut foot = Body::new(width);
@@ -167,6 +188,13 @@ fn arguments(ui: &Ui, review: &Review, area: Rect, frame: &mut Frame) {
     }
     let place = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
     if !review.editing {
+        if let Some(lines) = both_ends(&review.args, place) {
+            for (line, y) in lines.iter().zip(place.top()..place.bottom()) {
+                let row = Rect { y, height: 1, ..place };
+                cells::line(Line::styled(line.as_str(), t.text), row, frame);
+            }
+            return;
+        }
         return (&args).render(place, frame.buffer_mut());
     }
     // The text area wraps by itself: where its cursor came to is seen by a mark that nothing else has. The terminal's
@@ -181,6 +209,53 @@ fn arguments(ui: &Ui, review: &Review, area: Rect, frame: &mut Frame) {
             return;
         }
     }
+}
+
+/// Arguments that don't fit: their first and last lines, and how much is between. `None` where all of them fit.
+fn both_ends(args: &TextArea<'_>, place: Rect) -> Option<Vec<String>> {
+    let (width, height) = (usize::from(place.width), usize::from(place.height));
+    let room = width * height;
+    let all: usize = args.lines().iter().map(|l| l.chars().count() + 1).sum();
+    let fits = |lines: &[String]| {
+        let wrapped = lines.iter().map(|l| text::wrap(l, width, height + 1).len().max(1));
+        wrapped.sum::<usize>() <= height
+    };
+    if width < 8 || height < 2 || (all <= room + height && fits(args.lines())) {
+        return None;
+    }
+    let whole = args.lines().join(" ");
+    let chars: Vec<char> = whole.chars().collect();
+    // Wide characters take two cells: what is cut to the line is cut by cells.
+    let line = |chars: &[char]| -> String { chars.iter().collect() };
+    let cut = |from: usize, rows: usize| -> (Vec<String>, usize) {
+        let (mut at, mut lines) = (from, Vec::new());
+        for _ in 0..rows {
+            let end = (at..=chars.len())
+                .rev()
+                .find(|end| end - at <= width && text::width(&line(&chars[at..*end])) <= width);
+            let end = end.unwrap_or(at);
+            lines.push(line(&chars[at..end]));
+            at = end;
+        }
+        (lines, at)
+    };
+    let tail_rows = (height - 1) / 2;
+    let (mut lines, head) = cut(0, height - 1 - tail_rows);
+    let mut tail = chars.len();
+    let mut last: Vec<String> = Vec::new();
+    for _ in 0..tail_rows {
+        let begin = (tail.saturating_sub(width)..=tail)
+            .find(|begin| text::width(&line(&chars[*begin..tail])) <= width)
+            .unwrap_or(tail);
+        last.push(line(&chars[begin.max(head)..tail]));
+        tail = begin.max(head);
+    }
+    lines.push(format!(
+        "… {} characters are not shown; Tab shows them …",
+        tail.saturating_sub(head)
+    ));
+    lines.extend(last.into_iter().rev());
+    Some(lines)
 }
 
 /// The gate's question and its reasons.

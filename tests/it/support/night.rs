@@ -6,8 +6,10 @@ pub use super::facts::{NIGHT, morning};
 use redial::inspect::Inspector;
 use redial::inspect::list::Judging;
 use redial::inspect::look::Looked;
-use redial::inspect::reissue::{Prepared, Released, Wish};
+use redial::inspect::reissue::{Prepared, Wish};
+use redial::inspect::release::Released;
 use redial::inspect::request::Request;
+use redial::judge::agreement::{Shown, Terms};
 use redial::judge::gate::{Earlier, GateFacts, gate, tool_gate};
 use redial::judge::verify::{Expected, verify};
 use redial::judge::{Ask, HintOverride, Rules, State};
@@ -243,6 +245,18 @@ fn prepared(id: &str, f: &Facts) -> Prepared {
         now: morning(),
     });
     let reads_only = tool_gate(listed, session.tools.complete).ask == Ask::None;
+    let terms = Terms::new(&Shown {
+        name: &tool,
+        args: &args,
+        facts: &before.facts,
+        total: before.effects_total,
+        decision: &decision,
+        tool: listed,
+        list_complete: session.tools.complete,
+        server: session.server.as_ref(),
+        connection: session.generation().map_or(0, |g| g.n),
+    });
+    let since = before.at;
     Prepared {
         wish,
         tool,
@@ -253,6 +267,8 @@ fn prepared(id: &str, f: &Facts) -> Prepared {
         decision,
         reads_only,
         warning: None,
+        terms,
+        since,
     }
 }
 
