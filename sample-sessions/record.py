@@ -1,7 +1,8 @@
 """Records the sample sessions again, with real servers behind `redial record`.
 
 Needs on PATH: redial, a python with PyPI mcp 1.29.1, node; and in the current folder node_modules with
-@modelcontextprotocol/server-everything. Run: python record.py FOLDER (the recordings are written there)."""
+@modelcontextprotocol/server-everything. Run: python record.py FOLDER [NAME...] (the recordings are written there; with
+names, only those, and only what they need has to be there). `.ci/samples` does it with what CI has."""
 import json
 import os
 import pathlib
@@ -231,7 +232,10 @@ def session_lost():
     tap.wait()
 
 
-for run in (clean, killed_same_id, killed_new_id, cancelled_but_finished, session_lost, noise_and_flood, handle_lost, input_required, everything):
-    run()
-    print(run.__name__)
+RUNS = (clean, killed_same_id, killed_new_id, cancelled_but_finished, session_lost, noise_and_flood, handle_lost, input_required, everything)
+for run in RUNS:
+    name = run.__name__.replace("_", "-")
+    if not sys.argv[2:] or name in sys.argv[2:]:
+        run()
+        print(name)
 shutil.rmtree(WORK)
