@@ -2,6 +2,7 @@
 //! environment over both. (Flags are the command line's affair, and beat all of it.) A key that isn't known is refused
 //! with the nearest right one: a setting that silently does nothing is worse than none.
 
+mod environment;
 mod read;
 
 use crate::error::{Error, Result};
@@ -10,11 +11,12 @@ use crate::tui::keymap::Remaps;
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 pub use read::nearest;
-use read::{check, merge, parse, read, roots_beside, typed};
+use read::{Found, check, merge, parse, read, roots_beside, typed};
 
 /// All keys with their defaults, as shipped. A test proves that it equals [`Config::default`].
 pub const SAMPLE: &str = include_str!("../redial.sample.toml");
@@ -52,6 +54,10 @@ pub struct Config {
     /// A theme was named.
     #[serde(skip)]
     pub theme_is_set: bool,
+    /// A place that may hold settings and could not be asked, or held a mistake: whoever must not miss a word of it
+    /// (what is to be hidden) doesn't start, and everybody else says so.
+    #[serde(skip)]
+    pub unheard: Option<Error>,
 }
 
 /// See [`Config::bell`].
@@ -170,6 +176,7 @@ impl Default for Config {
             project_hints: BTreeMap::new(),
             keys: Remaps::new(),
             theme_is_set: false,
+            unheard: None,
         }
     }
 }
@@ -211,9 +218,18 @@ impl Config {
     /// Exit 2, naming the file and the key.
     pub fn load() -> Result<Config> {
         let user = folder().map(|f| f.join("config.toml"));
-        let here = std::env::current_dir().ok();
-        let project = here.as_deref().and_then(project);
-        Config::from(user.as_deref(), project.as_deref(), &|name| std::env::var(name).ok())
+        let here = std::env::current_dir();
+        let project = here.as_deref().ok().and_then(project);
+        let lost = here.err().map(|e| {
+            Error::usage(format!("the current folder can't be found: {e}"))
+                .hint("a redial.toml in it, or above it, could not be looked for")
+        });
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let places = environment::places(&set).or(lost);
+        let names = std::env::vars_os().map(|(name, _)| name);
+        environment::misspelt(names)?;
+        let config = Config::from(user.as_deref(), project.as_deref(), &set)?;
+        Ok(Config { unheard: places.or(config.unheard.clone()), ..config })
     }
 
     /// From these files, where they are, and this environment.
@@ -223,14 +239,17 @@ impl Config {
     pub fn from(
         user: Option<&Path>,
         project: Option<&Path>,
-        env: &dyn Fn(&str) -> Option<String>,
+        env: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Config> {
         let mut merged = Table::new();
         let mut project_hints = BTreeMap::new();
+        let mut unheard = None;
         for (path, from_project) in [(user, false), (project, true)] {
-            if let Some(path) = path
-                && let Some(text) = read(path)?
-            {
+            let Some(path) = path else { continue };
+            let found = read(path)?;
+            if let Found::Hidden(e) = found {
+                unheard = Some(e);
+            } else if let Found::Text(text) = found {
                 let mut table = parse(&path.display().to_string(), &text)?;
                 roots_beside(path, &mut table);
                 let on = |t: &Table| t.get("read_only").and_then(Value::as_bool);
@@ -247,7 +266,7 @@ impl Config {
         }
         for (name, keys) in ENVIRONMENT {
             if let Some(value) = env(name).filter(|v| !v.is_empty()) {
-                let value = typed(name, keys, &value)?;
+                let value = typed(name, keys, environment::text(name, &value)?)?;
                 let table = keys
                     .iter()
                     .rev()
@@ -261,7 +280,7 @@ impl Config {
         let theme_is_set = merged.contains_key("theme");
         let config = Config::deserialize(merged)
             .map_err(|e| Error::usage(format!("configuration: {}", e.message())))?;
-        Ok(Config { theme_is_set, project_hints, ..config })
+        Ok(Config { theme_is_set, project_hints, unheard, ..config })
     }
 
     /// The hints as the gate takes them.
@@ -283,12 +302,14 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("redial"))
 }
 
-/// The project's file: `redial.toml` in `here` or above it, not beyond the folder of the repository.
+/// The project's file: `redial.toml` in `here` or above it, not beyond the folder of the repository. Whatever has that
+/// name is it: a folder, a device or a link that leads nowhere is a mistake that must be told, not an absent file.
 pub fn project(here: &Path) -> Option<PathBuf> {
     for folder in here.ancestors() {
         let file = folder.join("redial.toml");
-        if file.is_file() {
-            return Some(file);
+        match file.symlink_metadata() {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            _ => return Some(file),
         }
         if folder.join(".git").exists() {
             return None;

@@ -43,16 +43,13 @@ pub fn parse(
         return Err(Failure::Config(Box::new((cli.command, e))));
     }
     match wrong {
-        // What a client has started as its server must not fail for a file of ours.
-        Some(e)
-            if !matches!(
-                cli.command,
-                Some(Command::Serve(_) | Command::Record(_) | Command::Mock(_))
-            ) =>
-        {
-            Err(Failure::Config(Box::new((cli.command, e))))
+        None => Ok((cli, config)),
+        // What a client has started as its server, and what takes nothing from the file, must not fail for it. A tap
+        // does: it would write what the file hides.
+        Some(e) if matches!(cli.command, Some(Command::Serve(_) | Command::Mock(_))) => {
+            Ok((cli, Config { unheard: Some(e), ..config }))
         }
-        _ => Ok((cli, config)),
+        Some(e) => Err(Failure::Config(Box::new((cli.command, e)))),
     }
 }
 
@@ -194,6 +191,9 @@ mod tests {
         let run = |words: &[&str]| parse(words.iter().map(OsString::from), wrong());
         assert!(matches!(run(&["redial", "rows", "--ledger", "x"]), Err(Failure::Config(..))));
         assert!(matches!(run(&["redial", "--help"]), Err(Failure::Usage(_))));
-        assert!(run(&["redial", "serve", "tickets"]).is_ok());
+        let tap = ["redial", "record", "--out", "x", "--", "server"];
+        assert!(matches!(run(&tap), Err(Failure::Config(..))));
+        let Ok((_, config)) = run(&["redial", "serve", "tickets"]) else { panic!("it starts") };
+        assert!(config.unheard.is_some(), "and says so");
     }
 }

@@ -67,6 +67,9 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     if let Some(Command::Record(a)) = &cli.command {
         return record::run(a, &config);
     }
+    if let Some(e) = &config.unheard {
+        plain::complain(&format!("{e}\n  the configuration is not used"));
+    }
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(r) => r,

@@ -32,6 +32,12 @@ pub fn run(a: &RecordArgs, config: &Config) -> u8 {
 }
 
 fn record(a: &RecordArgs, config: &Config) -> Result<u8> {
+    if let Some(e) = &config.unheard {
+        let hint = e.hint.as_ref().map(|h| format!("{h}; ")).unwrap_or_default();
+        return Err(e.clone().hint(format!(
+            "{hint}nothing was started, since what it hides would be written down"
+        )));
+    }
     let rules = rules(a, config)?;
     let (server, tap) = match &a.http {
         Some(url) => (place::clean(&http::server_name(url)), "http"),

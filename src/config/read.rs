@@ -1,10 +1,13 @@
 //! Reads the text of a configuration: every key is known, every value of its kind, and whatever is wrong is said with
 //! the file's name and the nearest right word. Knows no order among files.
 
-use super::{Config, LONGEST, SAMPLE};
+use super::{Config, LONGEST, RecordConfig, SAMPLE};
 use crate::error::{Error, Result};
+use crate::record::Rules;
+use crate::record::redact::Extra;
 use crate::tui::keymap::Keymap;
 use serde::Deserialize;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -75,8 +78,16 @@ pub(super) fn check(name: &str, table: &Table) -> Result<()> {
     if let Some((key, n)) = seconds.into_iter().find(|(_, n)| !n.is_finite() || *n < 0.0) {
         return Err(wrong(format!("{key} is {n}, not a number of seconds, 0 or more")));
     }
+    rules(&config.record).map_err(|why| wrong(format!("record: {why}")))?;
     Keymap::with(&config.keys).map_err(|e| Error { what: format!("{name}: {}", e.what), ..e })?;
     Ok(())
+}
+
+/// What is to be hidden can be hidden: whoever uses the rules, a mistake in them is a mistake of the file.
+fn rules(record: &RecordConfig) -> std::result::Result<Rules, String> {
+    let RecordConfig { redact_keys, redact_paths, redact_patterns } = record.clone();
+    let (keys, paths, patterns) = (redact_keys, redact_paths, redact_patterns);
+    Rules::new(Extra { keys, paths, patterns, ..Extra::default() })
 }
 
 fn known(file: &str, above: &str, key: &str, defaults: &Table) -> Result<()> {
@@ -123,23 +134,45 @@ pub(super) fn merge(under: &mut Table, over: Table) {
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<Option<String>> {
+/// What is at the place of a file.
+pub(super) enum Found {
+    /// Nothing.
+    Absent,
+    /// Nobody here may look: a folder of somebody else's (another user's HOME) may hold settings, or may not.
+    Hidden(Error),
+    Text(String),
+}
+
+pub(super) fn read(path: &Path) -> Result<Found> {
     let wrong = |why: &str| Error::usage(format!("{}: {why}", path.display()));
-    match path.metadata() {
-        // A folder of somebody else's (another user's HOME) holds no configuration of ours.
-        Err(e)
-            if matches!(
-                e.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(e) => return Err(wrong(&e.to_string())),
-        Ok(m) if m.len() > LONGEST => return Err(wrong("too large for a configuration")),
+    let no = |e: std::io::Error| wrong(&format!("can't be read: {e}"));
+    match path.symlink_metadata() {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Found::Absent),
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => return Ok(Found::Hidden(no(e))),
+        Err(e) => return Err(no(e)),
         Ok(_) => {}
     }
-    std::fs::read_to_string(path).map(Some).map_err(|e| wrong(&e.to_string()))
+    let about = path.metadata().map_err(|e| match e.kind() {
+        ErrorKind::NotFound => wrong("is a link that leads nowhere"),
+        _ => no(e),
+    })?;
+    // Neither a pipe, which would be waited for, nor a device, which may have no end.
+    if !about.is_file() {
+        let what = if about.is_dir() { "is a folder" } else { "is no ordinary file" };
+        return Err(wrong(&format!("{what}, not a configuration")));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(no)?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(no)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(wrong(&format!(
+            "is too large for a configuration: over {} KiB",
+            LONGEST >> 10
+        )));
+    }
+    String::from_utf8(bytes).map(Found::Text).map_err(|e| {
+        wrong(&format!("is no text in UTF-8: byte {}", e.utf8_error().valid_up_to() + 1))
+    })
 }
 
 /// The name that was probably meant: within a few slips, or one that begins as `word` does.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn none(_: &str) -> Option<String> {
+fn none(_: &str) -> Option<OsString> {
     None
 }
 
@@ -31,7 +31,7 @@ fn the_environment_beats_the_project_beats_the_user() {
     )
     .unwrap();
     std::fs::write(&project, "theme = \"mono\"\n[ledger]\nstale_seconds = 40.0").unwrap();
-    let env = |n: &str| (n == "REDIAL_STALE_SECONDS").then(|| "50".to_owned());
+    let env = |n: &str| (n == "REDIAL_STALE_SECONDS").then(|| "50".into());
     let c = Config::from(Some(&user), Some(&project), &env).unwrap();
     assert_eq!((c.theme.as_str(), c.mouse, c.ledger.stale_seconds), ("mono", false, 50.0));
     assert_eq!(c.ledger.owners, "one");
@@ -82,7 +82,65 @@ fn what_is_not_known_is_refused_with_the_nearest_right_one() {
         let e = parse("redial.toml", text).unwrap_err();
         assert!(e.what.starts_with("redial.toml: ") && e.what.contains(says), "{}", e.what);
     }
-    let env = |n: &str| (n == "REDIAL_MOUSE").then(|| "maybe".to_owned());
+    let env = |n: &str| (n == "REDIAL_MOUSE").then(|| "maybe".into());
     let e = Config::from(None, None, &env).unwrap_err();
     assert!(e.what.contains("REDIAL_MOUSE"), "{}", e.what);
+}
+
+#[test]
+fn whatever_has_the_name_of_the_file_is_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("redial.toml");
+    let refused = |says: &str| {
+        assert_eq!(super::project(folder.path()), Some(path.clone()));
+        let e = Config::from(None, Some(&path), &none).unwrap_err();
+        assert!(e.exit == crate::error::Exit::Usage && e.what.contains(says), "{}", e.what);
+        let e = Config::from(Some(&path), None, &none).unwrap_err();
+        assert!(e.what.contains(says), "{}", e.what);
+    };
+    std::fs::create_dir(&path).unwrap();
+    refused("is a folder");
+    std::fs::remove_dir(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    refused("is no ordinary file");
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("nowhere", &path).unwrap();
+    refused("a link that leads nowhere");
+    std::fs::remove_file(&path).unwrap();
+    let mode = rustix::fs::Mode::from(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    refused("is no ordinary file");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, b"theme = \"d\xffrk\"").unwrap();
+    refused("no text in UTF-8: byte 11");
+    std::fs::write(&path, vec![b'#'; LONGEST as usize + 1]).unwrap();
+    refused("too large");
+    std::fs::write(&path, "[record]\nredact_patterns = [\"(\"]").unwrap();
+    refused("no regular expression");
+    std::fs::write(&path, "[record]\nredact_keys = [\" - \"]").unwrap();
+    refused("hides nothing");
+}
+
+#[test]
+fn a_place_that_is_none_and_a_variable_that_is_nearly_ours_are_told() {
+    let of = |name: &'static str, value: &'static str| {
+        let told = environment::places(&|n: &str| (n == name).then(|| value.into()));
+        told.map(|e| e.what).unwrap_or_default()
+    };
+    for home in ["/dev/null", "/nowhere/at/all", "here"] {
+        assert!(of("HOME", home).contains("HOME"), "{home}");
+    }
+    assert_eq!((of("HOME", "/"), of("XDG_CONFIG_HOME", "/nowhere/at/all")), Default::default());
+    assert!(of("XDG_CONFIG_HOME", "conf").contains("no absolute path"));
+    let misspelt = |name: &str| environment::misspelt([OsString::from(name)].into_iter());
+    for name in ["REDIAL_READONLY", "REDIAL_TEME", "redial_read_only", "REDIAL_STALE_SECOND"] {
+        assert!(misspelt(name).unwrap_err().hint.is_some(), "{name}");
+    }
+    for name in ["REDIAL_READ_ONLY", "REDIAL_THEME", "REDIAL_SHOTS", "REDIAL_EXE", "REDIAL", "HOME"]
+    {
+        assert!(misspelt(name).is_ok(), "{name}");
+    }
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = |n: &str| (n == "REDIAL_MOUSE").then(|| OsString::from_vec(vec![0xff]));
+    assert!(Config::from(None, None, &bytes).unwrap_err().what.contains("REDIAL_MOUSE"));
 }

@@ -8,6 +8,7 @@ mod body;
 mod came;
 mod headers;
 mod sessions;
+mod upload;
 
 use super::entry::{What, Wire};
 use super::recorder::Recorder;
@@ -20,7 +21,7 @@ use crate::serve::headers::check_peer;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use axum::response::{IntoResponse, Response};
 use body::Exchange;
 use headers::{passed_on, same_site, text};
@@ -32,9 +33,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
+use upload::First;
 
 /// How long the disk may hold up the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The longest answer without a length for a client of HTTP/1.0.
+const WHOLE: usize = 64 << 20;
 
 struct Tap {
     upstream: Url,
@@ -130,6 +134,33 @@ async fn handle(State(tap): State<Arc<Tap>>, request: Request) -> Response {
     tap.pass(request).await
 }
 
+/// For a client that can still hear it.
+fn broken() -> Response {
+    let said =
+        "redial: this request broke off before its end, so it was not passed on as a whole\n";
+    (StatusCode::BAD_REQUEST, said).into_response()
+}
+
+/// For a client of HTTP/1.0: an answer without a length ends for it where the connection does, so that it could not
+/// tell a broken one from a whole one. Events tell their own ends.
+async fn whole(answer: Response) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let is_told = parts.headers.contains_key(header::CONTENT_LENGTH);
+    if is_told || text(&parts.headers, "content-type").is_some_and(|c| is_event_stream(&c)) {
+        return Response::from_parts(parts, body);
+    }
+    match axum::body::to_bytes(body, WHOLE).await {
+        Ok(all) => {
+            parts.headers.insert(header::CONTENT_LENGTH, all.len().into());
+            Response::from_parts(parts, Body::from(all))
+        }
+        Err(e) => {
+            let why = format!("redial: the answer broke off, or is too long for HTTP/1.0: {e}\n");
+            (StatusCode::BAD_GATEWAY, why).into_response()
+        }
+    }
+}
+
 impl Tap {
     async fn pass(self: &Arc<Tap>, request: Request) -> Response {
         let (parts, body) = request.into_parts();
@@ -139,8 +170,9 @@ impl Tap {
         let url = self.target(&parts.uri);
         let exchange = self.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
         let session = text(&parts.headers, "mcp-session-id");
-        let (first, rest) = body::first_piece(body).await;
-        let client = self.sessions.of_request(session.as_deref(), &first, || self.shown_url());
+        let first = First::of(body).await;
+        let client =
+            self.sessions.of_request(session.as_deref(), first.bytes(), || self.shown_url());
         if let Some(opened) = &client.opened {
             self.recorder.event(client.generation, opened.clone());
         }
@@ -153,14 +185,18 @@ impl Tap {
         let what = Http::Request { method: parts.method.to_string(), url: url.to_string() };
         let named = client.session.as_deref();
         x.event(what, self.recorded(&parts.headers, named));
-        let sent = match rest {
-            None => {
-                x.sent(&first);
-                reqwest::Body::from(first)
+        let sent = match first {
+            First::Whole(all) => {
+                x.sent(&all);
+                reqwest::Body::from(all)
             }
-            Some(rest) => {
+            First::Begun(first, rest) => {
                 let length = text(&parts.headers, "content-length").and_then(|l| l.parse().ok());
                 x.streamed(first, rest, length)
+            }
+            First::Broken(came) => {
+                x.broken(&came);
+                return broken();
             }
         };
         let mut up = headers::upstream(&parts.headers);
@@ -175,11 +211,20 @@ impl Tap {
             upstream = upstream.body(sent);
         }
         match upstream.send().await {
-            Ok(response) => self.answer(x, client, response),
+            Ok(response) => {
+                let answer = self.answer(x, client, response);
+                match parts.version {
+                    Version::HTTP_10 => whole(answer).await,
+                    _ => answer,
+                }
+            }
             Err(e) => {
                 let connected = !(e.is_connect() || e.is_builder());
                 let why = root_cause(&e);
                 x.failed(why.clone(), connected);
+                if x.is_broken() {
+                    return broken();
+                }
                 let said = if connected { "broke before it answered" } else { "can't be reached" };
                 let text = format!("redial: the upstream {} {said}: {why}\n", self.shown_url());
                 (StatusCode::BAD_GATEWAY, text).into_response()

@@ -63,8 +63,14 @@ impl Rules {
     /// The built-in rules and `extra`.
     ///
     /// # Errors
-    /// In words, when a pattern is no regular expression.
+    /// In words, when a pattern is no regular expression, or something would hide nothing.
     pub fn new(extra: Extra) -> Result<Rules, String> {
+        if let Some(k) = extra.keys.iter().find(|k| bare(k).is_empty()) {
+            return Err(format!("the key {k:?} hides nothing: it is no name"));
+        }
+        if let Some(p) = extra.paths.iter().find(|p| path(p).is_empty()) {
+            return Err(format!("the path {p:?} hides nothing: it has no steps"));
+        }
         let own_patterns = extra.patterns.len();
         let mut texts: Vec<String> = PATTERNS.iter().map(|p| (*p).to_owned()).collect();
         texts.extend(extra.patterns);
@@ -79,6 +85,10 @@ impl Rules {
             Regex::new(t).map_err(|e| format!("the pattern {t:?} is no regular expression: {e}"))
         };
         let patterns = texts.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
+        let own = || texts.iter().zip(&patterns).skip(PATTERNS.len()).take(own_patterns);
+        if let Some((t, _)) = own().find(|(_, p)| p.is_match(b"")) {
+            return Err(format!("the pattern {t:?} matches the empty text, so it hides no value"));
+        }
         let any = RegexSet::new(&texts).map_err(|e| format!("the patterns are too much: {e}"))?;
         Ok(Rules {
             spellings,

@@ -45,6 +45,7 @@ mod pty_calls;
 mod pty_demo;
 mod pty_more;
 mod pty_restore;
+mod record_broken;
 mod record_http;
 mod record_kills;
 mod record_stdio;

@@ -1,29 +1,29 @@
 //! The bodies of one HTTP exchange on their way through: written down, then passed on, chunk by chunk.
 
-use super::came::{Kept, Reader, Sending, put_sent};
+use super::came::{Kept, Reader, put_sent};
+use super::upload::{Fate, Sending};
 use crate::client::http::root_cause;
 use crate::journal::Kind;
 use crate::journal::event::Http;
-use crate::record::entry::{End, Side, What, Wire};
-use crate::record::recorder::{Recorder, Stream as Line};
+use crate::record::entry::{End, What, Wire};
+use crate::record::recorder::Recorder;
 use crate::record::summary;
 use crate::wire::coding::{Decoder, Fault};
 use crate::wire::sse::Sse;
-use axum::body::{Body, BodyDataStream};
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use axum::body::BodyDataStream;
+use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-/// A message that has come whole within this time and size is written down whole before it is passed on.
-const PATIENCE: Duration = Duration::from_millis(10);
-const WHOLE: usize = 1 << 20;
 /// The largest message kept whole.
 const LIMIT: usize = 16 << 20;
 /// How much of a body that is no JSON-RPC is kept.
 const PLAIN: usize = 64 << 10;
+
+const BROKEN: &str = "the client broke its request off";
+const BROKEN_UPSTREAM: &str =
+    "the client broke its request off, so it was broken off on the way to the server too";
 
 /// One exchange: a request and what came back. However it ends, its end is written down, and what came of an answer
 /// that broke off.
@@ -39,24 +39,9 @@ pub(super) struct Exchange {
     passed: u64,
     /// As announced.
     length: Option<u64>,
+    fate: Arc<Fate>,
     /// The tap itself is about to end.
     stopping: Arc<AtomicBool>,
-}
-
-/// What has come of a body, and what is still to come.
-pub(super) async fn first_piece(body: Body) -> (Bytes, Option<BodyDataStream>) {
-    let mut rest = body.into_data_stream();
-    let mut first = BytesMut::new();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while first.len() < WHOLE {
-        match tokio::time::timeout_at(deadline, rest.next()).await {
-            Ok(Some(Ok(chunk))) => first.extend_from_slice(&chunk),
-            Ok(None) => return (first.freeze(), None),
-            // Broken: the stream says it again to whoever goes on reading.
-            Ok(Some(Err(_))) | Err(_) => break,
-        }
-    }
-    (first.freeze(), Some(rest))
 }
 
 impl Exchange {
@@ -76,6 +61,7 @@ impl Exchange {
             decoder: None,
             passed: 0,
             length: None,
+            fate: Arc::default(),
             stopping,
         }
     }
@@ -117,23 +103,31 @@ impl Exchange {
             came: Kept::new(LIMIT),
             length,
             told: false,
+            fate: self.fate.clone(),
+            stopping: self.stopping.clone(),
         };
-        let begin = (stream::iter([Ok(first)]).chain(rest), sending, Line::new(Side::Sent));
-        reqwest::Body::wrap_stream(stream::unfold(
-            begin,
-            |(mut from, mut sending, mut line)| async move {
-                let next = from.next().await?;
-                if let Ok(chunk) = &next {
-                    sending.take(chunk, &mut line);
-                }
-                Some((next, (from, sending, line)))
-            },
-        ))
+        sending.body(first, rest)
+    }
+
+    /// The client broke its request off before any of it was passed on.
+    pub fn broken(&mut self, came: &Bytes) {
+        self.sent(came);
+        self.fate.break_off();
+        self.failed(format!("{BROKEN} before any of it was passed on"), false);
+    }
+
+    /// It was the client's request that broke.
+    pub fn is_broken(&self) -> bool {
+        self.fate.is_broken()
     }
 
     /// It broke.
     pub fn failed(&mut self, why: String, connected: bool) {
         self.over = true;
+        let why = match self.fate.is_broken() && connected {
+            true => BROKEN_UPSTREAM.to_owned(),
+            false => why,
+        };
         self.log(Http::Failed { why, connected });
     }
 
@@ -281,8 +275,10 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.over {
+            self.fate.leave();
             let why = match self.stopping.load(Ordering::SeqCst) {
                 true => "redial, which passed it on, was ended before the answer was there",
+                false if self.fate.is_broken() => BROKEN_UPSTREAM,
                 false => "the client closed the connection before the answer was there",
             };
             self.finish(Some(why.to_owned()));

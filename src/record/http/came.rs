@@ -3,7 +3,7 @@
 use crate::journal::Kind;
 use crate::journal::event::Purpose;
 use crate::record::entry::{End, What, Wire};
-use crate::record::recorder::{Recorder, Stream as Line};
+use crate::record::recorder::Recorder;
 use crate::wire::sse::Parser;
 use bytes::{Bytes, BytesMut};
 
@@ -31,43 +31,6 @@ impl Kept {
         let kept = self.bytes.split().freeze();
         let cut = self.seen.saturating_sub(kept.len() as u64);
         (kept, cut)
-    }
-}
-
-/// A request's message on its way. However it ends, what came of it is written down: nobody asks for the end of
-/// a body whose length was announced.
-pub(super) struct Sending {
-    pub recorder: Recorder,
-    pub generation: u32,
-    pub number: u64,
-    pub came: Kept,
-    pub length: Option<u64>,
-    pub told: bool,
-}
-
-impl Sending {
-    pub fn take(&mut self, chunk: &Bytes, line: &mut Line) {
-        self.came.push(chunk);
-        if self.length.is_some_and(|l| l == self.came.seen) {
-            self.tell();
-        } else {
-            let (what, wire) = line.piece(chunk, self.recorder.rules());
-            self.recorder.put(self.generation, what, wire);
-        }
-    }
-
-    fn tell(&mut self) {
-        if !self.told && self.came.seen > 0 {
-            self.told = true;
-            let (raw, cut) = self.came.take();
-            put_sent(&self.recorder, self.generation, self.number, raw, cut);
-        }
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        self.tell();
     }
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::record::entry::{Entry, Header, Line as Read, decode};
 use crate::record::redact::Rules;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 #[derive(Clone, Default)]
 struct Out(Arc<Mutex<Vec<u8>>>);
