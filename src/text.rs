@@ -11,12 +11,14 @@ use std::fmt::Write;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Where a line ended in a text that is shown as one line: `^J` in a sentence is a riddle.
+const NEW_LINE: char = '⏎';
 /// Tab stops, counted from the start of the line.
 const TAB: usize = 4;
 /// Marks stacked on one base before the rest is spelled out: more would paint over other lines.
 const MARKS: usize = 8;
 
-/// `text` as one safe line: line feeds are shown as `^J`. Idempotent; borrows when nothing is to be done.
+/// `text` as one safe line: where lines end in it is shown as `⏎`. Idempotent; borrows when nothing is to be done.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_clean(text) { Cow::Borrowed(text) } else { Cow::Owned(escape(text)) }
 }
@@ -196,7 +198,9 @@ fn escape(text: &str) -> String {
     let mut column = 0;
     for g in text.graphemes(true) {
         let start = out.len();
-        if g == "\t" {
+        if matches!(g, "\n" | "\r\n") {
+            out.push(NEW_LINE);
+        } else if g == "\t" {
             out.extend(std::iter::repeat_n(' ', TAB - column % TAB));
         } else {
             escape_grapheme(g, &mut out);
@@ -291,7 +295,7 @@ mod tests {
             ("abc\u{202e}txt.exe", "abc<U+202E>txt.exe"),
             ("a\u{200b}b\u{feff}c\u{ad}d", "a<U+200B>b<U+FEFF>c<U+00AD>d"),
             ("x\u{e0041}\u{2028}y", "x<U+E0041><U+2028>y"),
-            ("one\r\ntwo", "one^M^Jtwo"),
+            ("one\r\ntwo\n\nthree\r", "one⏎two⏎⏎three^M"),
             ("\u{301}start", "<U+0301>start"),
             ("a\u{200d}b", "a<U+200D>b"),
             ("漢\u{fe0f}", "漢<U+FE0F>"),

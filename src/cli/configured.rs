@@ -3,6 +3,7 @@
 
 use super::args::id::{dashed, help_was_meant, takes_id};
 use super::args::{Cli, Command};
+use super::help::Whole;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -12,7 +13,7 @@ use std::ffi::OsString;
 /// Why nothing is run.
 pub enum Failure {
     /// The command line is wrong, or asks for help.
-    Usage(clap::Error),
+    Usage(clap::Error, Whole),
     /// The configuration is wrong, and this command would have used it.
     Config(Box<(Option<Command>, Error)>),
 }
@@ -31,14 +32,14 @@ pub fn parse(
         Ok(c) => (c, None),
         Err(e) => (Config::default(), Some(e)),
     };
-    let mut command = with_defaults(Cli::command(), &config);
+    let mut whole = Whole::default();
+    let mut command = whole.take(numbers(with_defaults(Cli::command(), &config)));
     let meant = args.clone();
     let args = dashed(args, &command);
-    let matches = command
-        .try_get_matches_from_mut(args)
-        .map_err(|e| Failure::Usage(no_help(e, &meant, &mut command)))?;
-    let mut cli =
-        Cli::from_arg_matches(&matches).map_err(|e| Failure::Usage(e.format(&mut command)))?;
+    let parsed = command.try_get_matches_from_mut(args);
+    let parsed = parsed.map_err(|e| no_help(e, &meant, &mut command));
+    let parsed = parsed.and_then(|m| Cli::from_arg_matches(&m).map_err(|e| e.format(&mut command)));
+    let mut cli = parsed.map_err(|e| Failure::Usage(e, whole))?;
     if let Err(e) = named(&mut cli) {
         return Err(Failure::Config(Box::new((cli.command, e))));
     }
@@ -81,6 +82,14 @@ fn no_help(e: clap::Error, args: &[OsString], command: &mut clap::Command) -> cl
         }
         _ => e,
     }
+}
+
+/// `--timeout -1` is a wrong number and not an unknown flag.
+fn numbers(command: clap::Command) -> clap::Command {
+    let takes = |a: &clap::Arg| a.get_long().is_some() && a.get_action().takes_values();
+    command
+        .mut_args(|a| if takes(&a) { a.allow_negative_numbers(true) } else { a })
+        .mut_subcommands(numbers)
 }
 
 fn with_defaults(command: clap::Command, config: &Config) -> clap::Command {
@@ -190,7 +199,7 @@ mod tests {
         let wrong = || Err(Error::usage("redial.toml: no"));
         let run = |words: &[&str]| parse(words.iter().map(OsString::from), wrong());
         assert!(matches!(run(&["redial", "rows", "--ledger", "x"]), Err(Failure::Config(..))));
-        assert!(matches!(run(&["redial", "--help"]), Err(Failure::Usage(_))));
+        assert!(matches!(run(&["redial", "--help"]), Err(Failure::Usage(..))));
         let tap = ["redial", "record", "--out", "x", "--", "server"];
         assert!(matches!(run(&tap), Err(Failure::Config(..))));
         let Ok((_, config)) = run(&["redial", "serve", "tickets"]) else { panic!("it starts") };

@@ -3,7 +3,7 @@
 
 use super::args::{Command, ReissueArgs};
 use super::json::{document, line, raw_value};
-use super::plain::{Plain, Role, complain, print_raw};
+use super::plain::{Plain, complain, print_raw};
 use super::report::{CallJson, Failure, Witness, clip};
 use crate::error::{Error, Exit};
 use serde::Serialize;
@@ -70,6 +70,26 @@ impl Asked {
             _ => false,
         };
         Asked { name, json, about, sends }
+    }
+
+    /// A command that the parser never got to the end of.
+    pub fn unparsed(name: &'static str) -> Asked {
+        let about = match name {
+            "rows" => About::Rows,
+            "verify" => About::Verify,
+            "find" => About::Find { id: String::new() },
+            "tools" => About::Tools,
+            "call" => About::Call { tool: String::new(), args: None },
+            "reissue" => About::Reissue { id: String::new(), tool: None, args: None },
+            "batch" => About::Batch,
+            _ => About::Other,
+        };
+        Asked { name, json: true, about }
+    }
+
+    /// Prints the document of a failure that was told in words already.
+    pub fn documented(&self, error: &Error) {
+        print_raw(&self.document(error, None));
     }
 
     /// Prints the failure, and says the exit status.
@@ -244,17 +264,4 @@ struct Bare {
     error: ErrorJson,
     #[serde(flatten)]
     witness: Witness,
-}
-
-/// clap's own complaint: as it is, unless what was typed holds something a terminal could act on.
-pub fn usage(e: &clap::Error) {
-    let text = e.to_string();
-    if text.lines().all(|l| matches!(crate::text::visible(l), std::borrow::Cow::Borrowed(_))) {
-        // clap writes help to stdout and mistakes to stderr; a closed pipe is nobody's error.
-        e.print().ok();
-    } else {
-        let mut p = Plain::stderr();
-        text.lines().for_each(|l| p.line(Role::Text, l));
-        p.complain();
-    }
 }

@@ -14,6 +14,7 @@ mod endpoint;
 mod failure;
 mod find;
 mod gate;
+mod help;
 mod interrupt;
 pub mod json;
 mod killtest;
@@ -31,6 +32,7 @@ mod serve;
 mod show;
 mod teach;
 mod tools;
+mod usage;
 mod verify;
 
 use crate::config::Config;
@@ -49,14 +51,13 @@ pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     }
     // What a child leaves behind comes to us: nobody else could say whether it is gone.
     crate::procs::adopt_orphans();
-    let (cli, config) = match configured::parse(args.into_iter(), Config::load()) {
+    let (cli, config) = match configured::parse(args.iter().cloned(), Config::load()) {
         Ok(both) => both,
-        Err(configured::Failure::Usage(e)) => {
-            failure::usage(&e);
+        Err(configured::Failure::Usage(e, whole)) => {
             return match e.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Good as u8,
-                _ => Exit::Usage as u8,
-            };
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => usage::help(&e, &whole),
+                _ => usage::mistake(&e, &args),
+            } as u8;
         }
         Err(configured::Failure::Config(both)) => {
             let (command, e) = *both;

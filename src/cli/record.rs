@@ -6,7 +6,7 @@ use super::recorded::RecordArgs;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::record::redact::known_values;
-use crate::record::{Header, Recorder, Rules, http, place, stdio};
+use crate::record::{Header, Recorder, Rules, http, limit, place, stdio};
 use crate::time::Time;
 
 /// `redial __exec PARENT COMMAND…`: this process becomes the server. `None` when it is another command.
@@ -48,6 +48,7 @@ fn record(a: &RecordArgs, config: &Config) -> Result<u8> {
         }
         None => (place::server_name(&rules.argv(&a.command)), "stdio"),
     };
+    limit::outlive_file_size();
     let out = place::open(&a.out, &server, a.keep, Time::now())?;
     place::remember(&out.path);
     let header = Header {

@@ -11,7 +11,10 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "In .mcp.json put it before the server:
   \"command\": \"redial\", \"args\": [\"record\", \"--out\", \"/var/log/mcp/\", \"--keep\", \"50\", \"--\", \"python\", \"server.py\"]
-The exit status is the server's, 128+n for a signal. Secrets are replaced before anything is written.")]
+The exit status is the server's, 128+n for a signal. Secrets are replaced before anything is written.
+
+Example:
+  redial record --out night.jsonl -- redial serve tickets")]
 pub struct RecordArgs {
     /// The file to write (appended to), or a folder that gets one file for each run
     #[arg(long, value_name = "FILE|FOLDER")]
@@ -71,7 +74,10 @@ pub fn rules(a: &RedactArgs, config: &Config, values: Vec<String>) -> Result<Rul
 #[command(
     after_help = "Filter: words and fields, joined by blanks or & (and), | (or), ! (not), ( ).
   tool: method: id: req: state: verdict: outcome: dir:out|in|err kind: gen: text:\"…\"  age:>5m ms:>500
-  for example: tool:create_ticket outcome:unknown   kind:stderr | kind:exit   ms:>500 !tool:find*"
+
+Example:
+  redial show night.jsonl 'tool:create_ticket outcome:unknown'
+  redial show night.jsonl 'kind:stderr | kind:exit | ms:>500 !tool:find*'"
 )]
 pub struct ShowArgs {
     /// The recording; a folder: the newest in it; latest: the one begun last

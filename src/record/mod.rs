@@ -7,6 +7,7 @@
 
 pub mod entry;
 pub mod http;
+pub mod limit;
 pub mod place;
 pub mod recorder;
 pub mod redact;

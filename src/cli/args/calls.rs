@@ -15,7 +15,7 @@ Exit status: 0 done · 1 answered with an error, or refused · 3 the gate stoppe
 or in progress · 5 the endpoint never became ready, or not sent · 6 the ledger can't be read
 
 Example:
-  redial reissue night-007 --ledger ledger.db --args-from agent.log --http http://127.0.0.1:8000/mcp"
+  redial reissue r-1 --ledger ledger.db --args '{\"request_id\":\"r-1\",\"title\":\"Disk full\",\"body\":\"/var\"}' --confirm r-1 -- redial serve tickets"
 )]
 pub struct ReissueArgs {
     #[command(flatten)]
@@ -53,7 +53,7 @@ nothing was sent · 4 outcome unknown or in progress · 5 the endpoint never bec
 can't be read
 
 Example:
-  redial call create_ticket --args '{\"request_id\":\"r-1\",\"title\":\"…\",\"body\":\"…\"}' -- redial serve tickets"
+  redial call create_ticket --args '{\"request_id\":\"r-1\",\"title\":\"Disk full\",\"body\":\"/var\"}' -- redial serve tickets"
 )]
 pub struct CallArgs {
     /// The tool
@@ -82,7 +82,7 @@ or refused · 5 not sent, or the endpoint never became ready · 6 the ledger can
 2 a bad line or an unknown tool · 0 all answered, and finished where they say so
 
 Example:
-  redial batch calls.jsonl --ledger ledger.db --respawn -- redial serve tickets"
+  echo '{\"tool\":\"find_request\",\"args\":{\"request_id\":\"r-1\"}}' | redial batch --respawn -- redial serve tickets"
 )]
 pub struct BatchArgs {
     /// The calls; - is stdin

@@ -34,10 +34,10 @@ pub struct AttachArgs {
 /// `redial rows`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  redial rows --ledger ledger.db --state abandoned --state running\n  redial rows --ledger ledger.db state:abandoned age:>5m"
+    after_help = "Example:\n  redial rows --ledger ledger.db --state abandoned --state running\n  redial rows --ledger ledger.db 'state:abandoned age:>5m'"
 )]
 pub struct RowsArgs {
-    /// Only what matches, in the language of `redial show`: state: verdict: req: tool: text: age:>5m, words
+    /// Only what matches, in the language of `redial show`: state: verdict: req: tool: text: 'age:>5m', words
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     /// Only rows in this state, as shown: running, done, abandoned, … (repeatable)
@@ -63,7 +63,7 @@ Exit status: 0 known · 1 server and ledger contradict each other, or nobody kno
 5 the endpoint never became ready · 6 the ledger can't be read
 
 Example:
-  redial find night-007 --ledger ledger.db --http http://127.0.0.1:8000/mcp"
+  redial find r-1 --ledger ledger.db -- redial serve tickets"
 )]
 pub struct FindArgs {
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub struct FindArgs {
 stop a second run). A hint is the server's word and no proof.
 
 Example:
-  redial tools --http http://127.0.0.1:8000/mcp"
+  redial tools -- redial serve tickets"
 )]
 pub struct ToolsArgs {
     /// The server's look-up tool

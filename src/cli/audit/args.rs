@@ -18,7 +18,7 @@ Exit status: 0 nothing found · 1 findings · 2 usage, or a contracts file with 
 --fresh-sessions · 5 its endpoint never became ready · 6 the trace or the ledger can't be read
 
 Example:
-  redial audit latest --contracts contracts.toml --junit > audit.xml")]
+  redial audit night.jsonl --junit > audit.xml")]
 pub struct AuditArgs {
     /// The trace: a recording (`latest` works), a list [{tool, arguments, result}], lines {t, dir, msg}
     #[arg(value_name = "TRACE")]
