@@ -9,6 +9,9 @@ use crate::json::raw;
 use crate::near::near;
 use std::path::{Path, PathBuf};
 
+mod file;
+mod keys;
+
 /// The file's name.
 pub const FILE: &str = ".mcp.json";
 
@@ -42,20 +45,26 @@ pub struct Named {
 pub fn named(name: &str, from: &Path, var: &dyn Fn(&str) -> Option<String>) -> Result<Named> {
     let mut files = Vec::new();
     let mut names = Vec::new();
+    let mut warnings = Vec::new();
     for folder in from.ancestors() {
         let file = folder.join(FILE);
-        let text = match std::fs::read(&file) {
-            Ok(bytes) => text_of(&file, bytes)?,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(e) => return Err(Error::usage(format!("{} can't be read: {e}", file.display()))),
+        let Some(text) = file::text(&file)? else { continue };
+        let servers = match file::servers(&file, &text)? {
+            Ok(servers) => servers,
+            Err(other) => {
+                warnings.push(other);
+                continue;
+            }
         };
-        let servers = servers(&file, &text)?;
         // Of a repeated key the last one counts, as for every reader of JSON.
         if let Some((_, raw)) = servers.iter().rev().find(|(n, _)| n == name) {
-            return Entry { name, file: &file, raw, var, warnings: Vec::new() }.read();
+            return Entry { name, file: &file, raw, var, warnings }.read();
         }
         names.extend(servers.into_iter().map(|(n, _)| n));
         files.push(file.display().to_string());
+    }
+    if let (true, Some(other)) = (files.is_empty(), warnings.first()) {
+        return Err(Error::usage(other.clone()).hint(file::SHAPE));
     }
     if files.is_empty() {
         let what = format!("no {FILE} in {} or a folder above it", from.display());
@@ -75,29 +84,6 @@ pub fn named(name: &str, from: &Path, var: &dyn Fn(&str) -> Option<String>) -> R
     })
 }
 
-fn text_of(file: &Path, bytes: Vec<u8>) -> Result<String> {
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::usage(format!("{} is not UTF-8 (at byte {at})", file.display()))
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
-}
-
-/// Names and raw entries of `mcpServers`.
-fn servers(file: &Path, text: &str) -> Result<Vec<(String, String)>> {
-    let bad = |what: String| Error::usage(format!("{} {what}", file.display()));
-    if let Err(e) = serde_json::from_str::<&serde_json::value::RawValue>(text) {
-        return Err(bad(format!("is not JSON: {e}")));
-    }
-    let servers =
-        raw::get(text, "mcpServers").ok_or_else(|| bad("has no mcpServers".into()).hint(SHAPE))?;
-    let members = raw::members(servers)
-        .ok_or_else(|| bad("has mcpServers that are no object".into()).hint(SHAPE))?;
-    Ok(members.into_iter().map(|(n, raw)| (n.into_owned(), raw.to_owned())).collect())
-}
-
-const SHAPE: &str = r#"it looks like {"mcpServers":{"NAME":{"command":"…","args":["…"]}}}"#;
-
 /// One entry while it is read.
 struct Entry<'a> {
     name: &'a str,
@@ -110,7 +96,10 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn read(mut self) -> Result<Named> {
         if raw::members(self.raw).is_none() {
-            return Err(self.error("is no object").hint(SHAPE));
+            return Err(self.error("is no object").hint(file::SHAPE));
+        }
+        for not_done in keys::not_done(self.raw) {
+            self.warn(&not_done);
         }
         let kind = self.string("type")?;
         let (command, url) = (self.string("command")?, self.string("url")?);
@@ -443,10 +432,54 @@ mod tests {
         write(&deep, "{\"mcpServers\": {\n \"x\": {\"command\": }}}");
         let e = named("tickets", &deep, &var).unwrap_err();
         assert!(e.what.contains("is not JSON") && e.what.contains("line 2"), "{e}");
-        for (text, word) in [("{}", "no mcpServers"), (r#"{"mcpServers":[]}"#, "no object")] {
+        write(&deep, r#"{"mcpServers":[]}"#);
+        assert!(named("x", &deep, &var).unwrap_err().what.contains("no object"));
+        // One of another program's form is passed over, and told.
+        for text in ["{}", r#"{"mcp":{"x":{"command":"deep"}}}"#] {
             write(&deep, text);
-            assert!(named("x", &deep, &var).unwrap_err().what.contains(word));
+            let found = named("x", &deep, &var).unwrap();
+            assert_eq!(program("x"), "top");
+            assert!(found.warnings[0].contains("has no mcpServers"), "{:?}", found.warnings);
         }
+        fs::remove_file(dir.path().join(FILE)).unwrap();
+        assert!(named("x", &deep, &var).unwrap_err().what.contains("no mcpServers"));
+        write(dir.path(), top);
+        // Visual Studio's and VS Code's own member is read.
+        write(&deep, r#"{"inputs":[],"servers":{"other":{"type":"stdio","command":"vs"}}}"#);
+        assert_eq!((program("other"), program("x")), ("vs".into(), "top".into()));
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_never_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join(FILE);
+        std::os::unix::fs::symlink("/dev/zero", &at).unwrap();
+        assert!(named("x", dir.path(), &var).unwrap_err().what.contains("no ordinary file"));
+        fs::remove_file(&at).unwrap();
+        fs::create_dir(&at).unwrap();
+        assert!(named("x", dir.path(), &var).unwrap_err().what.contains("no ordinary file"));
+    }
+
+    #[test]
+    fn what_changes_where_a_server_works_and_is_not_done_is_told() {
+        let told = |more: &str| entry(&format!(r#"{{"command":"x",{more}}}"#)).unwrap().warnings;
+        for (more, word) in [
+            (r#""envFile":"${workspaceFolder}/prod.env""#, "envFile is not read"),
+            (r#""env_file":".env""#, "env_file is not read"),
+            (r#""environment":{"LEDGER":"s3cret"}"#, "environment is not read"),
+            (r#""envVars":["LEDGER"]"#, "envVars is not read"),
+            (r#""workingDirectory":"/srv""#, "workingDirectory"),
+            (r#""disabled":true"#, "disabled"),
+            (r#""enabled":false"#, "enabled"),
+            (r#""transport":"sse""#, "transport"),
+            (r#""flux":1"#, "flux"),
+        ] {
+            let said = told(more);
+            assert!(said.len() == 1 && said[0].contains(word), "{more}: {said:?}");
+            assert!(!said[0].contains("s3cret"));
+        }
+        let quiet = r#""disabled":false,"enabled":true,"description":"x","alwaysAllow":["a"],"envFile":null"#;
+        assert_eq!(told(quiet), Vec::<String>::new());
     }
 
     #[test]

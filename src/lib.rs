@@ -10,6 +10,7 @@ pub mod config;
 pub mod demo;
 pub mod endpoints;
 pub mod error;
+pub mod files;
 pub mod filter;
 pub mod inspect;
 pub mod journal;

@@ -1,6 +1,9 @@
 //! A JSON list cut into its items as its bytes come in: only the item at hand is kept. What an item holds is its
 //! reader's affair.
 
+/// The longest item that is kept.
+const LONGEST: usize = 128 << 20;
+
 /// Where the cutting stands.
 #[derive(Debug, Clone, Default)]
 pub struct Items {
@@ -30,7 +33,7 @@ impl Items {
 
     fn inside(&mut self, b: u8, each: &mut impl FnMut(u64, &[u8])) {
         if self.in_string {
-            self.item.push(b);
+            self.keep(b);
             (self.in_string, self.escaped) = match b {
                 _ if self.escaped => (true, false),
                 b'\\' => (true, true),
@@ -53,7 +56,14 @@ impl Items {
             _ if b.is_ascii_whitespace() && self.item.is_empty() => return,
             _ => {}
         }
-        self.item.push(b);
+        self.keep(b);
+    }
+
+    /// Of an item without an end only so much: what is missing of it makes it one that can't be read.
+    fn keep(&mut self, b: u8) {
+        if self.item.len() < LONGEST {
+            self.item.push(b);
+        }
     }
 
     fn whole(&mut self, expected: bool, each: &mut impl FnMut(u64, &[u8])) {

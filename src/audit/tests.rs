@@ -8,7 +8,7 @@ pub(super) fn audited(text: &str, contracts: Option<&str>) -> Audit {
         ..Options::default()
     };
     let mut audit = Audit::new(options);
-    let mut reader = Reader::new(form(text.as_bytes()));
+    let mut reader = Reader::new(form(text.as_bytes()).unwrap_or(Form::Recording));
     for (n, line) in text.lines().enumerate() {
         reader.line(n as u64 + 1, line.as_bytes(), &mut |at, fact| audit.apply(at, fact));
     }
@@ -29,7 +29,7 @@ fn the_articles_two_traces() {
 {"tool":"checkout","arguments":{"basket_id":"b-781"}}"#;
     let unknown = r#"{"tool":"create_basket","arguments":{},"result":{"basket_id":"b-781"}}
 {"tool":"add_item","arguments":{"basket_id":"b-999","sku":"book-42"}}"#;
-    assert_eq!(form(ok.as_bytes()), Form::Trace);
+    assert_eq!(form(ok.as_bytes()), Some(Form::Trace));
     for contracts in [Some(CONTRACTS), None] {
         assert_eq!(found(&audited(ok, contracts)), []);
         let a = audited(unknown, contracts);
@@ -45,7 +45,7 @@ fn the_articles_two_traces() {
 pub(super) fn bytes_audited(bytes: &[u8], mut options: Options) -> Audit {
     options.look_up = "find_request".into();
     let mut audit = Audit::new(options);
-    let mut reader = Reader::new(form(bytes));
+    let mut reader = Reader::new(form(bytes).unwrap_or(Form::Recording));
     for (n, line) in bytes.split(|b| *b == b'\n').enumerate() {
         reader.line(n as u64 + 1, line, &mut |at, fact| audit.apply(at, fact));
     }

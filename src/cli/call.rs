@@ -2,7 +2,7 @@
 //! ledger, a request_id that the ledger already has makes it a repeat, behind the gate.
 
 use super::args::CallArgs;
-use super::connect::{Opened, arguments_object, check_request_id, known_tool, text_of};
+use super::connect::{ARGUMENTS, Opened, arguments_object, check_request_id, known_tool, text_of};
 use super::interrupt::watched;
 use super::reissue::{Run, run_prepared};
 use super::report::Done;
@@ -39,7 +39,7 @@ fn arguments(a: &CallArgs) -> Result<(String, Source)> {
     let (args, source, from) = match (&a.args, &a.args_file) {
         (_, Some(path)) => {
             let name = path.display().to_string();
-            (text_of(path)?, Source::File(name.clone()), name)
+            (text_of(path, ARGUMENTS)?, Source::File(name.clone()), name)
         }
         (args, None) => {
             (args.clone().unwrap_or_else(|| "{}".into()), Source::Given, "--args".into())

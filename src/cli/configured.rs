@@ -33,7 +33,7 @@ pub fn parse(
         Err(e) => (Config::default(), Some(e)),
     };
     let mut whole = Whole::default();
-    let mut command = whole.take(numbers(with_defaults(Cli::command(), &config)));
+    let mut command = whole.take(implied(numbers(with_defaults(Cli::command(), &config))));
     let meant = args.clone();
     let args = dashed(args, &command);
     let parsed = command.try_get_matches_from_mut(args);
@@ -82,6 +82,16 @@ fn no_help(e: clap::Error, args: &[OsString], command: &mut clap::Command) -> cl
         }
         _ => e,
     }
+}
+
+/// What implies another flag can't stand beside what that one excludes.
+fn implied(command: clap::Command) -> clap::Command {
+    const RULES: [&str; 3] = ["redact_key", "redact_path", "redact_pattern"];
+    const OTHERS: [&str; 6] = ["json", "follow", "calls", "limit", "ledger", "filter"];
+    let show = |sub: clap::Command| {
+        RULES.into_iter().fold(sub, |sub, id| sub.mut_arg(id, |a| a.conflicts_with_all(OTHERS)))
+    };
+    command.mut_subcommand("show", show)
 }
 
 /// `--timeout -1` is a wrong number and not an unknown flag.
@@ -174,7 +184,47 @@ mod tests {
         }
         let flag = [&attach[..], &["--stale-seconds", "7"]].concat();
         assert_eq!(rows(&flag, config).0, 7.0);
-        with_defaults(Cli::command(), &Config::default()).debug_assert();
+        implied(numbers(with_defaults(Cli::command(), &Config::default()))).debug_assert();
+    }
+
+    #[test]
+    fn a_flag_that_would_do_nothing_is_a_mistake() {
+        for line in [
+            "show f --redact-key k --json",
+            "show f --redact-pattern x --calls",
+            "show f --redact tool:x",
+            "show f --redact --ledger l",
+            "show f --calls --follow",
+            "show f --owners one",
+            "find r --ledger l --lookup t",
+            "find r --ledger l --era modern",
+            "find r --ledger l --root .",
+            "find r --stale-seconds 3 -- x",
+            "attach --ledger l --respawn",
+            "attach --respawn --http http://h/",
+            "batch f --respawn --http http://h/",
+            "call t --header A:b -- x",
+            "call t --header A:b --server s",
+            "record --out o --listen 127.0.0.1:1 -- x",
+            "record --out o --listen-anywhere -- x",
+            "audit f --timeout 3",
+            "audit f --infer --ledger l",
+            "audit f --infer --contracts c",
+            "tools --http http://h/ --timeout -1",
+            "replay f --timeout nan -- x",
+        ] {
+            let words = ["redial"].into_iter().chain(line.split(' ')).map(OsString::from);
+            let told = parse(words, Ok(Config::default()));
+            assert!(matches!(told, Err(Failure::Usage(..))), "{line}");
+        }
+        // What the configuration says of them is no flag.
+        let mut config = Config::default();
+        (config.ledger.stale_seconds, config.server.start_seconds) = (30.0, 5.0);
+        (config.ledger.owners, config.server.roots) = ("one".into(), vec!["/a".into()]);
+        for line in ["find r --ledger l", "find r -- x", "audit f", "show f --redact-key k"] {
+            let words = ["redial"].into_iter().chain(line.split(' ')).map(OsString::from);
+            assert!(parse(words, Ok(config.clone())).is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -75,12 +75,17 @@ impl Calling {
     }
 }
 
+/// The longest file with arguments.
+pub const ARGUMENTS: u64 = 64 << 20;
+/// The longest transcript they may be in.
+pub const TRANSCRIPT: u64 = 512 << 20;
+
 /// A file's text; bytes that are no UTF-8 are replaced, since a transcript may hold anything.
 ///
 /// # Errors
 /// Exit 2 in the system's words.
-pub fn text_of(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|e| {
+pub fn text_of(path: &Path, longest: u64) -> Result<String> {
+    let bytes = crate::files::whole(path, longest).map_err(|e| {
         Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
     })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

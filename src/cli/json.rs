@@ -61,6 +61,18 @@ fn render(value: &impl Serialize, inner: impl Formatter) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Lines of JSON as they are, but for what could drive a terminal: it can only stand inside strings, where its escape
+/// means the same.
+pub fn safe_lines(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.lines() {
+        // Writing to memory can't fail.
+        write_safe(&mut out, line).ok();
+        out.push(b'\n');
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// A formatter that escapes what a terminal could act on. In JSON such characters can only stand inside
 /// strings, so the same rule serves for raw parts.
 struct Safe<F>(F);

@@ -1,9 +1,11 @@
 //! `redial mock`: a recording as a server, on stdio or on a loopback address. What was not recorded is refused and
 //! told on stderr.
 
+use super::json::safe_lines;
 use super::plain::complain;
 use super::recorded::MockArgs;
 use crate::error::{Error, Exit, Result};
+use crate::files::{size, whole};
 use crate::recording::Recording;
 use crate::replay::mock::{Mock, Step};
 use crate::replay::script::{self, Died, Told};
@@ -13,7 +15,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::any};
 use rustix::process::{Signal, getpid, kill_process};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,10 +53,10 @@ pub async fn run(a: &MockArgs) -> std::result::Result<u8, Error> {
 
 /// How many lives the file says are over; none when it isn't there.
 fn lives_over(file: &Path) -> Result<usize> {
-    match std::fs::read_to_string(file) {
+    match whole(file, 64) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
         Err(e) => Err(Error::usage(format!("--deaths {} can't be read: {e}", file.display()))),
-        Ok(text) => text.trim().parse().map_err(|_| {
+        Ok(text) => String::from_utf8_lossy(&text).trim().parse().map_err(|_| {
             Error::usage(format!("--deaths {} holds no number of lives", file.display())).hint(
                 "it is a file of this command's own, which counts how often the mock has died",
             )
@@ -129,7 +131,18 @@ async fn stdio(play: &Arc<Play>) -> Result<()> {
     let reader = std::thread::Builder::new().name("stdin".into()).spawn(move || {
         let mut stdin = std::io::stdin().lock();
         let mut line = Vec::new();
-        while matches!(stdin.read_until(b'\n', &mut line), Ok(1..)) {
+        loop {
+            let read = stdin.by_ref().take(LIMIT as u64).read_until(b'\n', &mut line);
+            if !matches!(read, Ok(1..)) {
+                return;
+            }
+            if line.len() >= LIMIT && line.last() != Some(&b'\n') {
+                complain(&format!(
+                    "a message over {} has come: nothing more is read",
+                    size(LIMIT as u64)
+                ));
+                return;
+            }
             if lines.blocking_send(std::mem::take(&mut line)).is_err() {
                 return;
             }
@@ -185,7 +198,8 @@ async fn stdio(play: &Arc<Play>) -> Result<()> {
 /// One line on stdout, whole. A client that reads no more is gone; stdin will tell.
 fn say(json: &str) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{json}").and_then(|()| out.flush()).ok();
+    let line = json.replace(['\r', '\n'], " ");
+    out.write_all(safe_lines(&line).as_bytes()).and_then(|()| out.flush()).ok();
 }
 
 async fn http(play: Arc<Play>, address: &str) -> Result<()> {
@@ -235,15 +249,16 @@ async fn handle(State(play): State<Arc<Play>>, request: Request) -> Response {
             play.around(&around, true, began, &mut |t: &str| texts.push(t.to_owned())).await;
             play.at(began, after).await;
             if texts.is_empty() {
-                return ([(header::CONTENT_TYPE, "application/json")], json).into_response();
+                return ([(header::CONTENT_TYPE, "application/json")], safe_lines(&json))
+                    .into_response();
             }
             // What came before the answer came on its stream.
             texts.push(json);
             let events = texts
                 .iter()
                 .map(|t| format!("event: message\ndata: {}\n\n", t.replace(['\r', '\n'], " ")));
-            ([(header::CONTENT_TYPE, "text/event-stream")], events.collect::<String>())
-                .into_response()
+            let events = safe_lines(&events.collect::<String>());
+            ([(header::CONTENT_TYPE, "text/event-stream")], events).into_response()
         }
     }
 }

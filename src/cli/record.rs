@@ -48,8 +48,12 @@ fn record(a: &RecordArgs, config: &Config) -> Result<u8> {
         }
         None => (place::server_name(&rules.argv(&a.command)), "stdio"),
     };
+    if a.keep.is_some() && !place::is_folder(&a.out) {
+        return Err(Error::usage(format!("--keep does nothing: {} is no folder", a.out.display()))
+            .hint("--keep says how many recordings a folder keeps; name one, with / at its end"));
+    }
     limit::outlive_file_size();
-    let out = place::open(&a.out, &server, a.keep, Time::now())?;
+    let out = place::open(&a.out, &server, a.keep.map(|k| k as usize), Time::now())?;
     place::remember(&out.path);
     let header = Header {
         tap: tap.into(),

@@ -1,6 +1,6 @@
 //! What the commands about recordings take: `record`, `show`, `replay`, `mock`.
 
-use super::args::{EndpointArgs, LedgerArgs, ReadOnly};
+use super::args::{EndpointArgs, LedgerArgs, ReadOnly, seconds};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::record::redact::{Extra, Rules};
@@ -20,16 +20,22 @@ pub struct RecordArgs {
     #[arg(long, value_name = "FILE|FOLDER")]
     pub out: PathBuf,
     /// With a folder: how many recordings are kept in it, the newest
-    #[arg(long, value_name = "N")]
-    pub keep: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
     /// The Streamable HTTP server to record, in place of a command
     #[arg(long, value_name = "URL", conflicts_with = "record_command")]
     pub http: Option<String>,
     /// The address to listen on for it, e.g. 127.0.0.1:8001
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        default_value = "127.0.0.1:0",
+        requires = "http",
+        conflicts_with = "record_command"
+    )]
     pub listen: String,
     /// Let --listen be an address that other machines can reach
-    #[arg(long)]
+    #[arg(long, requires = "http", conflicts_with = "record_command")]
     pub listen_anywhere: bool,
     #[command(flatten)]
     pub redact: RedactArgs,
@@ -51,6 +57,14 @@ pub struct RedactArgs {
     /// Hide what matches this regular expression, or its group (repeatable)
     #[arg(long, value_name = "REGEX")]
     pub redact_pattern: Vec<String>,
+}
+
+impl RedactArgs {
+    /// Nothing on top of them.
+    pub fn is_none(&self) -> bool {
+        let RedactArgs { redact_key, redact_path, redact_pattern } = self;
+        redact_key.is_empty() && redact_path.is_empty() && redact_pattern.is_empty()
+    }
 }
 
 /// The redaction rules: built in, configured, and by flags; `values` are secrets that are known by their text.
@@ -93,10 +107,10 @@ pub struct ShowArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Go on as the file grows
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "calls"])]
     pub follow: bool,
-    /// Hide secrets in older files too: the file is written again to stdout, as a recording
-    #[arg(long, conflicts_with_all = ["json", "follow", "calls", "limit"])]
+    /// Hide secrets in older files too: the file is written again to stdout, as a recording (any --redact-… means it)
+    #[arg(long, conflicts_with_all = ["json", "follow", "calls", "limit", "ledger", "filter"])]
     pub redact: bool,
     #[command(flatten)]
     pub rules: RedactArgs,
@@ -133,7 +147,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "PATH")]
     pub ignore: Vec<String>,
     /// Seconds until a call counts as unanswered
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
     pub timeout: f64,
     #[command(flatten)]
     pub ledger: LedgerArgs,

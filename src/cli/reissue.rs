@@ -1,7 +1,9 @@
 //! `redial reissue`: the same request again, with the same request_id, behind the gate.
 
 use super::args::{OneCall, ReissueArgs};
-use super::connect::{Opened, arguments_object, check_request_id, known_tool, text_of};
+use super::connect::{
+    ARGUMENTS, Opened, TRANSCRIPT, arguments_object, check_request_id, known_tool, text_of,
+};
 use super::find;
 use super::gate::{Answer, ask, can_ask};
 use super::interrupt::{Interrupt, watched};
@@ -369,7 +371,7 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     }
     if let Some(path) = &a.args_file {
         let name = path.display().to_string();
-        return given(text_of(path)?, Source::File(name.clone()), &name);
+        return given(text_of(path, ARGUMENTS)?, Source::File(name.clone()), &name);
     }
     if let Some(named) = &a.recording {
         let r = Recording::open(named)?;
@@ -387,7 +389,12 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for path in &a.args_from {
         let name = path.display().to_string();
-        found.extend(from_text(&text_of(path)?, &name, &a.request_id, &a.one.calling.lookup));
+        found.extend(from_text(
+            &text_of(path, TRANSCRIPT)?,
+            &name,
+            &a.request_id,
+            &a.one.calling.lookup,
+        ));
     }
     if found.is_empty() && !a.args_from.is_empty() {
         let names: Vec<String> = a.args_from.iter().map(|p| p.display().to_string()).collect();

@@ -45,7 +45,7 @@ pub async fn run(a: ShowArgs, config: &crate::config::Config) -> Done {
     let written = a.filter.join(" ");
     let filter = parse(&written)
         .map_err(|m| Error::usage(format!("the filter has a mistake:\n{}", m.marked(&written))))?;
-    if a.redact {
+    if a.redact || !a.rules.is_none() {
         let rules = super::recorded::rules(&a.rules, config, Vec::new())?;
         return Ok(redact::redact(&a, &rules)?);
     }
@@ -56,7 +56,8 @@ pub async fn run(a: ShowArgs, config: &crate::config::Config) -> Done {
     let seen = recorded.shown(|r, _| {
         let shown = Shown { recording: r, filter: &filter, judgements: &judgements };
         match a.json {
-            true => doc::print(&shown, a.limit).map(|()| 0),
+            // The calls stand beside the frames there; to ask for them alone leaves the frames out.
+            true => doc::print(&shown, if a.calls { Some(0) } else { a.limit }).map(|()| 0),
             false => plain(&shown, &a),
         }
     })?;

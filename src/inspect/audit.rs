@@ -7,12 +7,13 @@ use crate::audit::join::Row;
 use crate::audit::{Audit, Contracts, Finding, Findings, Options, Reader, contract};
 use crate::endpoints;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::judge::State;
 use crate::judge::state::stored;
 use crate::ledger::{Ledger, LedgerError};
 use crate::record::place;
 use crate::record::redact::{Extra, MASK, Rules};
-use crate::recording::import::{Form, form};
+use crate::recording::import::{Form, look};
 use crate::recording::lines::Lines;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -45,13 +46,7 @@ impl Trace {
     /// Exit 6 when it can't be read.
     pub fn open(named: &Path, options: Options) -> Result<Trace> {
         let path = place::find(named)?;
-        let failed = |e| failed(&path, &e);
-        if path.is_dir() {
-            return Err(failed(std::io::ErrorKind::IsADirectory.into()));
-        }
-        let lines = Lines::open(&path).map_err(failed)?;
-        let head = lines.at(0, 64 << 10).map_err(failed)?;
-        let form = form(&head);
+        let (lines, form) = look(&path)?;
         Ok(Trace {
             form,
             lines,
@@ -100,9 +95,14 @@ impl Trace {
             self.reader = Reader::new(self.form);
         }
         let Trace { lines, reader, audit, first_bad, .. } = self;
-        lines
+        let more = lines
             .read(|line| reader.line(line.number, line.bytes, &mut take(audit, first_bad)))
-            .map_err(|e| failed(&self.path, &e))
+            .map_err(|e| failed(&self.path, &e))?;
+        for bad in lines.take_bad() {
+            let at = At { line: bad.line, ..At::default() };
+            take(audit, first_bad)(at, Fact::Bad(bad.why));
+        }
+        Ok(more)
     }
 
     fn begins_as_list(&mut self) -> Result<bool> {
@@ -226,11 +226,10 @@ pub fn contracts(named: Option<&Path>, here: &Path) -> Result<Option<(PathBuf, C
         }
     };
     let wrong = |why: String| Error::usage(format!("{} can't be read: {why}", path.display()));
-    let size = path.metadata().map_err(|e| wrong(e.to_string()))?.len();
-    if size > LONGEST {
-        return Err(wrong(format!("{size} bytes are too many for contracts")));
-    }
-    let text = std::fs::read_to_string(&path).map_err(|e| wrong(e.to_string()))?;
+    let bytes = files::whole(&path, LONGEST).map_err(|e| wrong(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        wrong(format!("it is no text in UTF-8 (byte {})", e.utf8_error().valid_up_to() + 1))
+    })?;
     // Proposals of which nobody has agreed to one yet: not asked for by name, the file says nothing.
     let says_nothing = |l: &str| l.trim().is_empty() || l.trim_start().starts_with('#');
     if named.is_none() && text.lines().all(says_nothing) {

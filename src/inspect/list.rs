@@ -10,11 +10,15 @@ use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
 use crate::ledger::{DONE, How, LedgerError, Loose, Reader, Row, Survey, is_repeated};
+use crate::model::hash::{self, Shape};
 use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
 use crate::time::Time;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+/// Rows that are tried to prove the recipe.
+const SAMPLES: usize = 64;
 
 /// One pass over the whole ledger.
 #[derive(Debug, Clone, Default)]
@@ -180,7 +184,47 @@ impl Inspector {
     pub fn lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
         let seen = self.seen();
         let context = self.context(&seen.histories, judging, now);
-        rows.iter().map(|row| line(row, &context, judging, now)).collect()
+        rows.iter().map(|row| line(row, &context, judging, now, HashCheck::NotChecked)).collect()
+    }
+
+    /// [`Inspector::lines`], each with the arguments of its calls checked against the row's hash: the worst of them
+    /// counts, since one other call under the same request_id is a conflict.
+    pub fn checked_lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
+        let Some(session) = &judging.session else { return self.lines(rows, judging, now) };
+        let mut calls: HashMap<&str, Vec<&Call>> = HashMap::new();
+        for c in session.calls.values().filter(|c| !is_look_up(&self.look_up, c)) {
+            if let Some(id) = c.request_id.as_deref() {
+                calls.entry(id).or_default().push(c);
+            }
+        }
+        let shape = |tool: &str| session.tools.find(tool).map(Shape::of).unwrap_or_default();
+        let sample = rows.iter().take(SAMPLES);
+        let of_sample: Vec<&Call> = sample
+            .clone()
+            .filter_map(|r| calls.get(r.request_id.as_str()))
+            .flatten()
+            .copied()
+            .collect();
+        let proofs = hash::prove(sample, &of_sample, shape);
+        let seen = self.seen();
+        let context = self.context(&seen.histories, judging, now);
+        let check = |row: &Row| {
+            let proof = proofs.iter().find(|p| p.request_id != row.request_id);
+            let of = calls.get(row.request_id.as_str()).into_iter().flatten();
+            let checks = of.map(|c| {
+                let stored = row.args_hash.as_deref();
+                hash::check(c.args.as_deref(), stored, &shape(&c.tool), proof).check
+            });
+            checks.max_by_key(|c| match c {
+                HashCheck::NotChecked => 0,
+                HashCheck::Equal => 1,
+                HashCheck::DiffersUnproven => 2,
+                HashCheck::DiffersProven => 3,
+            })
+        };
+        rows.iter()
+            .map(|row| line(row, &context, judging, now, check(row).unwrap_or_default()))
+            .collect()
     }
 
     /// Lines of requests that have calls and no row; none of those whose row could not be read.
@@ -308,7 +352,7 @@ fn answered_done(call: &Call, look_up: &str) -> bool {
         && call.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::Done))
 }
 
-fn line(row: &Row, context: &Context<'_>, judging: &Judging, now: Time) -> Line {
+fn line(row: &Row, context: &Context<'_>, judging: &Judging, now: Time, hash: HashCheck) -> Line {
     let o = &judging.overview;
     let group = row.args_hash.as_ref().and_then(|h| o.groups.get(h));
     let twins =
@@ -320,7 +364,7 @@ fn line(row: &Row, context: &Context<'_>, judging: &Judging, now: Time) -> Line 
         has_effects_table: o.effects.is_some(),
         ..LedgerFacts::default()
     };
-    Line::new(&context.gather(&row.request_id, facts, HashCheck::NotChecked), now)
+    Line::new(&context.gather(&row.request_id, facts, hash), now)
 }
 
 /// Whether a row's stored word is the one that counts as finished.

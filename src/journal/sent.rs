@@ -7,6 +7,7 @@ use super::event::{Event, Purpose};
 use super::fold::{Asked, Session};
 use super::live::Live;
 use super::tools::Tool;
+use crate::json::loose::{at_the_place_of, loosened};
 use crate::json::{key, raw};
 use crate::wire::frame::Frame;
 use crate::wire::id::Id;
@@ -20,8 +21,13 @@ impl Session {
         exchange: Option<u64>,
         purpose: Purpose,
     ) {
-        let text = String::from_utf8_lossy(raw);
-        let Frame::Request { id, method, params } = Frame::parse(&text) else { return };
+        let written = String::from_utf8_lossy(raw);
+        let loose = match Frame::parse(&written) {
+            Frame::NotRpc => loosened(&written),
+            _ => None,
+        };
+        let text = loose.as_deref().unwrap_or(&written);
+        let Frame::Request { id, method, params } = Frame::parse(text) else { return };
         let asked_by = (event.generation, id.clone());
         let of = match purpose {
             Purpose::FollowUp { call } => Some(call),
@@ -52,6 +58,12 @@ impl Session {
             }
             ("tools/call", None) => {
                 let mut new = new_call(event, &id, params, exchange);
+                // As they were sent, whatever was put there to read them.
+                if let (Some(loose), Some(args)) =
+                    (&loose, params.and_then(|p| raw::get(p, "arguments")))
+                {
+                    new.args = at_the_place_of(&written, loose, args).map(str::to_owned);
+                }
                 // A modern request says so itself; where nobody has said anything, both forms are understood.
                 new.legacy =
                     !is_modern(params) && self.protocol.as_deref().is_some_and(|p| p != MODERN);

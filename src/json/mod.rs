@@ -4,6 +4,7 @@
 
 pub mod flat;
 pub mod key;
+pub mod loose;
 pub mod python;
 pub mod raw;
 pub mod scan;

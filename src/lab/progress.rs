@@ -13,7 +13,8 @@ fn file() -> Option<PathBuf> {
 
 /// The names of finished lessons.
 pub fn finished() -> BTreeSet<String> {
-    let text = file().and_then(|f| std::fs::read_to_string(f).ok()).unwrap_or_default();
+    let bytes = file().and_then(|f| crate::files::whole(&f, 64 << 10).ok()).unwrap_or_default();
+    let text = String::from_utf8(bytes).unwrap_or_default();
     text.lines().map(str::to_owned).filter(|l| !l.is_empty()).collect()
 }
 

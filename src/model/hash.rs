@@ -7,6 +7,7 @@ use crate::json::raw;
 use crate::judge::HashCheck;
 use crate::ledger::hash::{REQUEST_ID, Recipe};
 use crate::ledger::{Effect, Row};
+use crate::record::redact::masked;
 
 /// What a check found, and how, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,6 +165,9 @@ pub fn check(
             let how = format!("equal to the row's hash ({}, {which})", recipe.name());
             return Checked { check: HashCheck::Equal, how };
         }
+    }
+    if !masked(args).is_empty() {
+        return not("a value in the arguments was replaced when they were recorded");
     }
     match (proof, shape.doubt(args)) {
         (Some(_), Some(doubt)) => Checked {

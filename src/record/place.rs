@@ -24,7 +24,7 @@ pub struct Place {
 /// # Errors
 /// Exit 2 when nothing can be opened there.
 pub fn open(out: &Path, server: &str, keep: Option<usize>, now: Time) -> Result<Place> {
-    let as_folder = out.is_dir() || out.as_os_str().to_string_lossy().ends_with('/');
+    let as_folder = is_folder(out);
     let place = if as_folder {
         in_folder(out, server, now)?
     } else {
@@ -37,6 +37,11 @@ pub fn open(out: &Path, server: &str, keep: Option<usize>, now: Time) -> Result<
         sweep(out, keep.max(1), &place.path);
     }
     Ok(place)
+}
+
+/// Whether `out` means a folder, there or to be made.
+pub fn is_folder(out: &Path) -> bool {
+    out.is_dir() || out.as_os_str().to_string_lossy().ends_with('/')
 }
 
 fn failed(path: &Path, e: &std::io::Error) -> Error {

@@ -1,5 +1,6 @@
 //! What a line of a recording says of its frame, so that lists and filters need not parse the frame again.
 
+use crate::json::loose::loosened;
 use crate::json::{key, raw};
 use crate::wire::frame::{Answer, Frame};
 use crate::wire::id::Id;
@@ -64,7 +65,10 @@ pub struct Summary {
 pub fn of(text: &str) -> Option<Summary> {
     let plain = |rpc, id| Summary { rpc, id, method: None, tool: None, request_id: None };
     Some(match Frame::parse(text) {
-        Frame::NotRpc => return None,
+        // A request with NaN in its arguments is one for the server that reads it; an answer with it is none.
+        Frame::NotRpc => {
+            return of(&loosened(text)?).filter(|s| s.rpc == Rpc::Request);
+        }
         Frame::Malformed { id, .. } => plain(Rpc::Malformed, id),
         Frame::Response { id, answer: Answer::Error { .. } } => plain(Rpc::Error, id),
         Frame::Response { id, answer: Answer::Result(r) } => {

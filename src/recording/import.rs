@@ -2,11 +2,13 @@
 //! `[{tool, arguments, result}]` (also one object a line), and the neutral form of a log, one object a line,
 //! `{t, dir: out|in|err|proc, msg|text|event…}`. Secrets are hidden on the way, as they are on write.
 
-use super::BadLine;
 use super::lines::Lines;
+use super::{BadLine, foreign};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::journal::Kind;
 use crate::journal::event::{Purpose, Transport};
+use crate::json::loose::{at_the_place_of, loosened};
 use crate::json::raw::{self, quote};
 use crate::procs::Left;
 use crate::record::entry::{self, Entry, Header, What, Wire};
@@ -15,36 +17,64 @@ use crate::time::Time;
 use crate::wire::frame;
 use crate::wire::id::Id;
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use std::path::Path;
 
 /// The largest foreign file that is converted.
 const LIMIT: u64 = 512 << 20;
+/// So much of a file tells its form.
+const HEAD: usize = 64 << 10;
 
 /// Opens a recording, or converts what can be.
 ///
 /// # Errors
-/// Exit 6 when it can't be read.
+/// Exit 6 when it can't be read, or is of a form that is neither; the form is named.
 pub fn open(path: &Path) -> Result<Lines> {
-    let failed =
-        |e: std::io::Error| Error::ledger(format!("{} can't be read: {e}", path.display()));
-    if path.is_dir() {
-        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
-    }
-    let lines = Lines::open(path).map_err(failed)?;
-    let head = lines.at(0, 64 << 10).map_err(failed)?;
-    let form = form(&head);
+    let failed = |e| failed(path, &e);
+    let (lines, form) = look(path)?;
     if form == Form::Recording {
         return Ok(lines);
     }
     if lines.len().map_err(failed)? > LIMIT {
-        return Err(Error::ledger(format!("{} is too large to be converted", path.display())));
+        let limit = files::size(LIMIT);
+        let what = format!("{} is too large to be converted: over {limit}", path.display());
+        return Err(Error::ledger(what).hint("split it, or take a part of it"));
     }
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = files::whole(path, LIMIT).map_err(failed)?;
     let at = std::fs::metadata(path).and_then(|m| m.modified()).ok();
     let at = at.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
     let began = Time(at.and_then(|d| i64::try_from(d.as_micros()).ok()).unwrap_or(0));
     let (text, bad) = convert(&bytes, form, began);
     Ok(Lines::memory(text, bad))
+}
+
+/// Opens a file that may be a trace of some form, and says which.
+///
+/// # Errors
+/// As [`open`].
+pub fn look(path: &Path) -> Result<(Lines, Form)> {
+    let failed = |e| failed(path, &e);
+    // Before it is opened: opening a pipe waits for somebody who fills it.
+    if let Some(what) = files::not_ordinary(&path.metadata().map_err(failed)?) {
+        let what = format!("{} is {what}, and no file with an end", path.display());
+        return Err(
+            Error::ledger(what).hint("a recording is read more than once: save it to a file first")
+        );
+    }
+    let lines = Lines::open(path).map_err(failed)?;
+    let head = lines.at(0, HEAD).map_err(failed)?;
+    match form(&head) {
+        Some(form) => Ok((lines, form)),
+        None => {
+            let name = foreign::name(&head);
+            let what = format!("{} is no recording: it looks like {name}", path.display());
+            Err(Error::ledger(what).hint(foreign::HOW_TO_CONVERT))
+        }
+    }
+}
+
+fn failed(path: &Path, e: &std::io::Error) -> Error {
+    Error::ledger(format!("{} can't be read: {e}", path.display()))
 }
 
 /// What a file is, by its beginning.
@@ -58,26 +88,51 @@ pub enum Form {
     Trace,
 }
 
-/// Ours unless it looks like another.
-pub fn form(head: &[u8]) -> Form {
+/// Which of the forms that are read this is the beginning of; `None`: none of them. A file in which nothing stands yet is
+/// a recording that begins.
+pub fn form(head: &[u8]) -> Option<Form> {
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-    if text.starts_with('[') {
-        return Form::Trace;
+    if text.is_empty() {
+        return Some(Form::Recording);
     }
-    for line in text.lines().take(20) {
-        let has = |key: &str| raw::get(line, key).is_some();
-        if has("seq") || has("redial") {
-            return Form::Recording;
+    if let Some(items) = text.strip_prefix('[') {
+        let items = items.trim_start();
+        let mut values = serde_json::Deserializer::from_str(items).into_iter::<&RawValue>();
+        // Of an item that is longer than what was read, its begin.
+        let first = values.next().and_then(|v| Some(v.ok()?.get())).unwrap_or(items);
+        let is_call = has(first, "tool") || has(first, "name");
+        return (is_call || items.starts_with(']') || items.is_empty()).then_some(Form::Trace);
+    }
+    for line in text.lines() {
+        if (has(line, "seq") && has(line, "kind")) || has(line, "redial") {
+            return Some(Form::Recording);
         }
-        if has("t") && has("dir") {
-            return Form::Neutral;
+        // Of one that was cut in its first words, too.
+        let alone = line.len() == text.len();
+        if BEGINS.iter().any(|b| line.starts_with(b) || (alone && b.starts_with(line))) {
+            return Some(Form::Recording);
         }
-        if has("tool") && has("arguments") {
-            return Form::Trace;
+        let is = |value: &str| DIRECTIONS.contains(&value);
+        if has(line, "t") && raw::get_str(line, "dir").map_or(has(line, "dir"), |d| is(&d)) {
+            return Some(Form::Neutral);
+        }
+        if has(line, "tool") && has(line, "arguments") {
+            return Some(Form::Trace);
         }
     }
-    Form::Recording
+    None
+}
+
+const BEGINS: [&str; 2] = [r#"{"redial":"recording""#, r#"{"seq":1,"at":""#];
+const DIRECTIONS: [&str; 4] = ["out", "in", "err", "proc"];
+
+/// Whether a line has a member of this name; of one that goes on behind what was read, whether the name stands in it.
+fn has(line: &str, key: &str) -> bool {
+    match raw::members(line) {
+        Some(members) => members.iter().any(|(k, _)| k == key),
+        None => line.starts_with('{') && line.contains(&format!("{}:", quote(key))),
+    }
 }
 
 /// The file as a recording. `began`: the time of what has none.
@@ -134,8 +189,12 @@ impl Converter {
             }
             let why = match std::str::from_utf8(line) {
                 Err(e) => format!("no UTF-8 at byte {}", e.valid_up_to()),
-                Ok(text) if raw::members(text).is_none() => "torn, or no JSON object".into(),
+                Ok(text) if !text.trim_start().starts_with('{') => "no JSON object".into(),
+                Ok(text) if raw::members(text).is_none() && !text.trim_end().ends_with('}') => {
+                    "torn: it has no end".into()
+                }
                 Ok(text) if take(self, text) => continue,
+                Ok(text) if raw::members(text).is_none() => "no JSON object".into(),
                 Ok(_) => "nothing of a session".into(),
             };
             self.bad.push(BadLine { line: n as u64 + 1, why });
@@ -159,7 +218,10 @@ impl Converter {
         self.out.extend_from_slice(entry::line(&e).as_bytes());
     }
 
-    fn neutral(&mut self, line: &str) -> bool {
+    fn neutral(&mut self, written: &str) -> bool {
+        // A converter in Python writes NaN where its agent did.
+        let loose = raw::members(written).is_none().then(|| loosened(written)).flatten();
+        let line = loose.as_deref().unwrap_or(written);
         let number = |key: &str| raw::get(line, key).and_then(|n| n.trim().parse::<f64>().ok());
         let whole = |key: &str| raw::get(line, key).and_then(|n| n.trim().parse::<i32>().ok());
         let Some(at) = number("t").and_then(Time::from_seconds) else { return false };
@@ -170,7 +232,12 @@ impl Converter {
             .filter_map(|(k, v)| Some((k.into_owned(), raw::as_str(v)?)))
             .collect();
         let bytes = || {
-            let msg = raw::get(line, "msg").map(str::to_owned);
+            let msg = raw::get(line, "msg");
+            let msg = match &loose {
+                Some(loose) => msg.and_then(|m| at_the_place_of(written, loose, m)),
+                None => msg,
+            };
+            let msg = msg.map(str::to_owned);
             msg.or_else(|| raw::get_str(line, "text")).map(Bytes::from)
         };
         let kind = match raw::get_str(line, "dir").as_deref() {

@@ -2,6 +2,7 @@
 //! kept until its newline comes.
 
 use super::BadLine;
+use crate::files::size;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// How much is read at once.
 const PIECE: usize = 1 << 20;
+/// The longest line that is kept: one of 16 MiB, every byte of it spelled as an escape of JSON.
+const LONGEST: usize = 128 << 20;
 
 /// One line.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +42,8 @@ pub struct Lines {
     number: u64,
     /// The beginning of a line whose end hasn't come.
     carry: Vec<u8>,
+    /// The line is longer than what is kept of it: so many bytes were passed over.
+    over: u64,
     piece: Vec<u8>,
     bad: Vec<BadLine>,
 }
@@ -60,10 +65,18 @@ impl Lines {
     }
 
     fn of(from: From) -> Lines {
-        Lines { from, read_to: 0, number: 0, carry: Vec::new(), piece: Vec::new(), bad: Vec::new() }
+        Lines {
+            from,
+            read_to: 0,
+            number: 0,
+            carry: Vec::new(),
+            over: 0,
+            piece: Vec::new(),
+            bad: Vec::new(),
+        }
     }
 
-    /// Lines that were lost in a conversion.
+    /// Lines that were lost since the last time: in a conversion, or because they are too long.
     pub fn take_bad(&mut self) -> Vec<BadLine> {
         std::mem::take(&mut self.bad)
     }
@@ -121,7 +134,7 @@ impl Lines {
         } else if file.metadata()?.len() >= self.read_to {
             return Ok(false);
         }
-        (self.read_to, self.number) = (0, 0);
+        (self.read_to, self.number, self.over) = (0, 0, 0);
         self.carry.clear();
         Ok(true)
     }
@@ -141,7 +154,11 @@ impl Lines {
             self.number += 1;
             let begin = self.read_to - self.carry.len() as u64;
             self.read_to += nl as u64 + 1;
-            if self.carry.is_empty() {
+            if std::mem::take(&mut self.over) > 0 {
+                self.carry.clear();
+                let why = format!("longer than {}", size(LONGEST as u64));
+                self.bad.push(BadLine { line: self.number, why });
+            } else if self.carry.is_empty() {
                 hand(LineAt { number: self.number, offset: begin, bytes: line }, &mut each);
             } else {
                 self.carry.extend_from_slice(line);
@@ -150,8 +167,12 @@ impl Lines {
             }
             rest = after.get(1..).unwrap_or_default();
         }
-        self.carry.extend_from_slice(rest);
         self.read_to += rest.len() as u64;
+        if self.over > 0 || self.carry.len() + rest.len() > LONGEST {
+            self.over += rest.len() as u64;
+        } else {
+            self.carry.extend_from_slice(rest);
+        }
         Ok(n > 0)
     }
 

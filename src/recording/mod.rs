@@ -8,6 +8,7 @@
 
 pub mod again;
 mod agent;
+pub mod foreign;
 pub mod import;
 pub mod index;
 pub mod lines;
@@ -196,6 +197,7 @@ impl Recording {
                 Line::Bad(why) => bad.push(BadLine { line: line.number, why }),
             })
             .map_err(|e| failed(&self.path, e))?;
+        bad.extend(lines.take_bad());
         self.let_go = self.session.let_answered_go(self.most_calls, CALL_BYTES);
         let over = |c: &Call| Some((c.id, (c.outcome()?, rows::took_ms(c)? as f32)));
         self.gone.extend(self.let_go.iter().filter_map(over));

@@ -130,7 +130,15 @@ fn what_is_no_recording_is_said_to_be_none() {
     let f = file("hello\nworld\n");
     let e = Recording::open(f.path()).err().unwrap();
     assert_eq!(e.exit, crate::error::Exit::Ledger);
-    assert!(e.what.contains("line 1"), "{e}");
+    assert!(e.what.contains("looks like plain text") && !e.to_string().contains("torn"), "{e}");
+    let e = Recording::open(Path::new("/dev/zero")).err().unwrap();
+    assert!(e.what.contains("is a device"), "{e}");
+    // A damaged beginning is no other program.
+    let f =
+        file("\u{feff}half of a li\n{\"seq\":2,\"kind\":\"stderr\",\"gen\":1,\"text\":\"x\"}\n");
+    assert_eq!(Recording::open(f.path()).unwrap().events, 1);
+    let f = file("{\"redial\":\"recor");
+    assert!(Recording::open(f.path()).is_ok());
     assert!(Recording::open(Path::new("/no/such/file")).is_err());
     assert_eq!(Recording::open(file("").path()).unwrap().events, 0);
 }
@@ -253,4 +261,21 @@ fn a_call_that_waits_when_nobody_writes_any_more_is_unknown() {
     r.end_here();
     assert_eq!(r.session.calls[&1].outcome(), Some(Outcome::Unknown));
     assert!(r.session.calls[&1].live.remark.as_deref().unwrap().contains("missing"));
+}
+
+#[test]
+fn a_call_with_pythons_numbers_is_a_call_with_its_arguments_as_they_were() {
+    let sent = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"request_id":"r-1","x":[NaN,-Infinity]}}}"#;
+    let recorded = format!(
+        "{{\"seq\":1,\"at\":\"2026-11-29T02:57:10Z\",\"mono\":1,\"gen\":1,\"kind\":\"sent\",\"text\":{}}}\n",
+        raw::quote(sent)
+    );
+    let neutral = format!("{{\"t\":1790000000.0,\"dir\":\"out\",\"msg\":{sent}}}\n");
+    for text in [recorded, neutral] {
+        let f = file(&text);
+        let r = Recording::open(f.path()).unwrap();
+        let call = r.session.calls.values().next().unwrap_or_else(|| panic!("{text}"));
+        assert_eq!((call.tool.as_str(), call.request_id.as_deref()), ("t", Some("r-1")));
+        assert_eq!(call.args.as_deref(), Some(r#"{"request_id":"r-1","x":[NaN,-Infinity]}"#));
+    }
 }

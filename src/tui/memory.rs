@@ -37,8 +37,8 @@ pub struct Filter {
 impl Memory {
     /// What the file holds; nothing when it can't be read.
     pub fn load(file: &Path) -> Memory {
-        let small = file.metadata().is_ok_and(|m| m.len() <= LONGEST);
-        let text = std::fs::read_to_string(file).ok().filter(|_| small).unwrap_or_default();
+        let bytes = crate::files::whole(file, LONGEST).unwrap_or_default();
+        let text = String::from_utf8(bytes).unwrap_or_default();
         toml::from_str(&text).unwrap_or_default()
     }
 

@@ -281,8 +281,8 @@ impl Themes {
             let Some(name) = path.file_stem().and_then(|n| n.to_str()).map(str::to_owned) else {
                 continue;
             };
-            let small = path.metadata().is_ok_and(|m| m.is_file() && m.len() <= LONGEST);
-            match std::fs::read_to_string(&path).ok().filter(|_| small) {
+            let bytes = crate::files::whole(&path, LONGEST).ok();
+            match bytes.and_then(|b| String::from_utf8(b).ok()) {
                 Some(file) => files.push((name, file)),
                 None => {
                     return Err(Error::usage(format!(

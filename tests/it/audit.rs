@@ -161,7 +161,8 @@ fn damage_costs_its_line_and_what_is_no_trace_is_said_to_be_none() {
     let kinds = r.doc()["findings"].as_array().unwrap().len();
     assert_eq!((kinds, r.doc()["calls"].as_u64()), (3, Some(1)), "{}", r.stdout);
     redial(&["audit", &dir.file("e", "")]).expect(6, &["is empty: there is nothing to audit"]);
-    redial(&["audit", &dir.file("n", "hello\nworld\n")]).expect(6, &["is no trace: line 1"]);
+    redial(&["audit", &dir.file("n", "hello\nworld\n")])
+        .expect(6, &["is no recording: it looks like"]);
     redial(&["audit", &absent("t.jsonl")]).expect(6, &["t.jsonl"]);
     redial(&["audit", &dir.file("m", "[]")]).expect(0, &["no tool call"]);
 }

@@ -28,6 +28,7 @@ mod client_stream;
 mod client_task;
 mod client_wire;
 mod flood_keys;
+mod help_examples;
 mod interop;
 mod interop_sdk;
 mod keys;

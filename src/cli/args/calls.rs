@@ -95,7 +95,7 @@ pub struct BatchArgs {
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub confirm: Vec<String>,
     /// Start a stdio server that ended again (a new process is an act)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "http")]
     pub respawn: bool,
     /// JSON Lines: one document for each call
     #[arg(long)]

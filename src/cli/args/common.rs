@@ -11,25 +11,25 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Endpoint")]
 pub struct EndpointArgs {
     /// A Streamable HTTP URL, e.g. http://127.0.0.1:8000/mcp
-    #[arg(long, value_name = "URL", conflicts_with_all = ["endpoint_command", "server"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["endpoint_command", "server"], group = "where")]
     pub http: Option<String>,
     /// A header for every request, "Name: value" (repeatable)
-    #[arg(long, value_name = "K:V", requires = "http")]
+    #[arg(long, value_name = "K:V", requires = "http", conflicts_with_all = ["endpoint_command", "server"])]
     pub header: Vec<String>,
     /// A server of the .mcp.json here or in a folder above, by its name
-    #[arg(long, value_name = "NAME", conflicts_with = "endpoint_command")]
+    #[arg(long, value_name = "NAME", conflicts_with = "endpoint_command", group = "where")]
     pub server: Option<String>,
     /// Protocol era: ask the server, 2026-07-28 only, or initialize first [default: auto, or what .mcp.json says]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "where")]
     pub era: Option<EraArg>,
     /// How long the server may take to become ready, in seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds, requires = "where")]
     pub start_timeout: f64,
     /// A folder to tell a server that asks for roots (repeatable) [default: it is not offered]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", requires = "where")]
     pub root: Vec<String>,
     /// A server to start on stdio, after `--`
-    #[arg(last = true, value_name = "COMMAND", id = "endpoint_command")]
+    #[arg(last = true, value_name = "COMMAND", id = "endpoint_command", group = "where")]
     pub endpoint_command: Vec<String>,
     /// What --server found, once it was looked for.
     #[arg(skip)]
@@ -70,10 +70,10 @@ pub struct LedgerArgs {
     #[arg(long, value_name = "TABLE", requires = "ledger")]
     pub effects: Vec<String>,
     /// After how many seconds a claim counts as stale; it should be the server's own limit
-    #[arg(long, value_name = "N", default_value_t = 120.0, value_parser = seconds)]
+    #[arg(long, value_name = "N", default_value_t = 120.0, value_parser = seconds, requires = "ledger")]
     pub stale_seconds: f64,
     /// How many processes write the ledger; auto tells by interleaved owners
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", requires = "ledger")]
     pub owners: OwnersArg,
 }
 

@@ -18,10 +18,10 @@ pub struct AttachArgs {
     #[command(flatten)]
     pub read_only: ReadOnly,
     /// The server's look-up tool
-    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    #[arg(long, value_name = "TOOL", default_value = "find_request", requires = "where")]
     pub lookup: String,
     /// Start a stdio server that ended again by itself (a new process is an act)
-    #[arg(long)]
+    #[arg(long, requires = "where", conflicts_with = "http")]
     pub respawn: bool,
     /// The server's stderr, where it goes into a file: followed, rotation included
     #[arg(long, value_name = "FILE")]
@@ -72,7 +72,7 @@ pub struct FindArgs {
     #[arg(skip)]
     pub request_id: String,
     /// The server's look-up tool
-    #[arg(long, value_name = "TOOL", default_value = "find_request")]
+    #[arg(long, value_name = "TOOL", default_value = "find_request", requires = "where")]
     pub lookup: String,
     /// One JSON document
     #[arg(long)]

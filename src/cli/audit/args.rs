@@ -27,7 +27,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "FILE")]
     pub contracts: Option<PathBuf>,
     /// Propose contracts from the trace, and write them as a file to edit
-    #[arg(long, conflicts_with_all = ["report", "fresh_sessions", "junit"])]
+    #[arg(long, conflicts_with_all = ["report", "fresh_sessions", "junit", "ledger", "contracts"])]
     pub infer: bool,
     /// Where --infer writes; a file that is there is never overwritten [default: contracts.toml, or the next free name]
     #[arg(long, value_name = "FILE", requires = "infer")]
@@ -36,13 +36,13 @@ pub struct AuditArgs {
     #[arg(long, conflicts_with_all = ["json", "junit", "fresh_sessions"])]
     pub report: bool,
     /// Call each recorded call again on a session of its own, with fresh request_ids, and name the tools that need another
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["ledger", "contracts"])]
     pub fresh_sessions: bool,
     /// With --fresh-sessions: let the gate pass calls of this tool (repeatable)
     #[arg(long, value_name = "NAME", requires = "fresh_sessions")]
     pub confirm_tool: Vec<String>,
     /// With --fresh-sessions: seconds until a call counts as unanswered
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds, requires = "fresh_sessions")]
     pub timeout: f64,
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]

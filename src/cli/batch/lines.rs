@@ -3,6 +3,7 @@
 
 use crate::cli::connect::{arguments_object, check_request_id};
 use crate::error::{Error, Result};
+use crate::files::{is_unfilled, size};
 use crate::json::{key, raw};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -11,6 +12,10 @@ use tokio::sync::mpsc;
 
 /// Lines read ahead.
 const AHEAD: usize = 16;
+/// The longest line, in bytes.
+const LONGEST: u64 = 64 << 20;
+/// So many bad lines in a row are not a list of calls with mistakes, but another file.
+const BAD: usize = 1_000;
 
 /// What one line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,9 +50,14 @@ pub fn feed(path: &Path) -> Result<mpsc::Receiver<Numbered>> {
     let input: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(std::io::stdin())
     } else {
-        let file = File::open(path).map_err(|e| {
-            Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
-        })?;
+        let refused = |why: String| {
+            Error::usage(format!("{} can't be read: {why}; nothing was sent", path.display()))
+        };
+        let about = path.metadata().map_err(|e| refused(e.to_string()))?;
+        if about.is_dir() || is_unfilled(path, &about) {
+            return Err(refused("it is a folder, or a pipe that may never have an end".into()));
+        }
+        let file = File::open(path).map_err(|e| refused(e.to_string()))?;
         Box::new(file)
     };
     let (lines, taken) = mpsc::channel(AHEAD);
@@ -58,10 +68,18 @@ pub fn feed(path: &Path) -> Result<mpsc::Receiver<Numbered>> {
 
 fn read(mut input: impl BufRead, lines: &mpsc::Sender<Numbered>) {
     let mut raw = Vec::new();
+    let mut bad = 0;
     for number in 1.. {
         raw.clear();
-        let step = match input.read_until(b'\n', &mut raw) {
+        let step = match input.by_ref().take(LONGEST).read_until(b'\n', &mut raw) {
             Ok(0) => return,
+            // What follows it can't be told from the rest of it.
+            Ok(n) if n as u64 == LONGEST && raw.last() != Some(&b'\n') => {
+                let what = format!("the line is longer than {}", size(LONGEST));
+                let e = Error::usage(format!("{what}; neither it nor what follows was sent"));
+                lines.blocking_send((number, Err(e))).ok();
+                return;
+            }
             Ok(_) => match std::str::from_utf8(&raw).map(str::trim) {
                 Ok("") => continue,
                 Ok(text) => {
@@ -75,8 +93,14 @@ fn read(mut input: impl BufRead, lines: &mpsc::Sender<Numbered>) {
                 return;
             }
         };
+        bad = if step.is_err() { bad + 1 } else { 0 };
         // Nobody takes lines any more once a signal came.
         if lines.blocking_send((number, step)).is_err() {
+            return;
+        }
+        if bad == BAD {
+            let what = format!("{BAD} lines in a row are no calls: what follows was not read");
+            lines.blocking_send((number + 1, Err(Error::usage(what)))).ok();
             return;
         }
     }
@@ -158,6 +182,20 @@ mod tests {
             let e = step(text).unwrap_err();
             assert!(e.what.contains(word) && e.what.contains("nothing was sent"), "{text}: {e}");
         }
+    }
+
+    #[test]
+    fn what_has_no_end_is_given_up() {
+        let ended = |input: &str| {
+            let (tx, mut rx) = mpsc::channel(BAD + 9);
+            let file = std::fs::File::open(input).unwrap();
+            read(BufReader::with_capacity(1 << 20, file), &tx);
+            std::iter::from_fn(|| rx.try_recv().ok()).last().unwrap()
+        };
+        let (number, step) = ended("/dev/zero");
+        assert!(number == 1 && step.unwrap_err().what.contains("longer than 64 MiB"));
+        let (_, step) = ended("/dev/urandom");
+        assert!(step.unwrap_err().what.contains("what follows was not read"));
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Judgements {
         let now = Time::now();
         let rows: Vec<_> =
             judging.called.values().filter_map(|r| r.as_ref().ok()?.clone()).collect();
-        let mut lines = inspector.lines(&rows, &judging, now);
+        let mut lines = inspector.checked_lines(&rows, &judging, now);
         lines.extend(inspector.rowless_lines(&judging, now));
         let by_id = lines.into_iter().map(|l| {
             let judged = Judged {

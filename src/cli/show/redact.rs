@@ -1,5 +1,6 @@
 //! `redial show --redact`: an older file again, without its secrets.
 
+use crate::cli::json::safe_lines;
 use crate::cli::plain::{complain, print_raw};
 use crate::cli::recorded::ShowArgs;
 use crate::error::{Error, Exit, Result};
@@ -7,7 +8,7 @@ use crate::journal::Kind;
 use crate::record::entry::{self, Line, decode};
 use crate::record::redact::{KeyBlock, MASK, Rules};
 use crate::record::{Entry, What};
-use crate::recording::{BadLine, import};
+use crate::recording::{BadLine, foreign, import};
 use bytes::Bytes;
 
 /// Writes the recording to stdout again, without its secrets. A line that can't be read can't be cleaned, so it
@@ -17,6 +18,7 @@ pub fn redact(a: &ShowArgs, rules: &Rules) -> Result<Exit> {
     let mut lines = import::open(&path)?;
     let mut left_out: Vec<BadLine> = lines.take_bad();
     let mut cleaner = Cleaner::new(rules);
+    let mut written = false;
     loop {
         let mut out = String::new();
         let more = lines
@@ -39,10 +41,18 @@ pub fn redact(a: &ShowArgs, rules: &Rules) -> Result<Exit> {
                 Line::Bad(why) => left_out.push(BadLine { line: line.number, why }),
             })
             .map_err(|e| Error::ledger(format!("{} can't be read: {e}", path.display())))?;
-        print_raw(&out);
+        left_out.extend(lines.take_bad());
+        if !out.is_empty() {
+            written = true;
+            print_raw(&safe_lines(&out));
+        }
         if !more {
             break;
         }
+    }
+    if !written && let Some(b) = left_out.first() {
+        let what = format!("{} is no recording: line {}: {}", path.display(), b.line, b.why);
+        return Err(Error::ledger(what).hint(foreign::HOW_TO_CONVERT));
     }
     if let Some((line, _)) = lines.unfinished() {
         left_out.push(BadLine { line, why: "torn".into() });

@@ -58,12 +58,13 @@ impl<'a> Members<'a> {
 /// One line of a file, without its newline.
 pub fn decode(line: &[u8]) -> Line {
     let text = match std::str::from_utf8(line) {
-        Ok(t) => t.trim(),
+        // A byte order mark is an editor's, not the line's.
+        Ok(t) => t.trim_start_matches('\u{feff}').trim(),
         Err(e) => return Line::Bad(format!("no UTF-8 at byte {}", e.valid_up_to())),
     };
     let Some(members) = raw::members(text) else {
-        let whole = text.ends_with('}');
-        let why = if whole { "no JSON object" } else { "torn: it has no end" };
+        let torn = text.starts_with('{') && !text.ends_with('}');
+        let why = if torn { "torn: it has no end" } else { "no JSON object" };
         return Line::Bad(why.into());
     };
     let m = Members(members);
