@@ -84,7 +84,7 @@ impl Asked {
             "batch" => About::Batch,
             _ => About::Other,
         };
-        Asked { name, json: true, about }
+        Asked { name, json: true, about, sends: false }
     }
 
     /// Prints the document of a failure that was told in words already.
