@@ -31,7 +31,7 @@ impl IdArgs {
     /// Exit 2 for JSON that is no id, and a file that can't be read.
     pub fn take(&mut self) -> Result<String> {
         if let Some(path) = &self.id_file {
-            let text = crate::cli::connect::text_of(path)?;
+            let text = crate::cli::connect::text_of(path, crate::cli::connect::ARGUMENTS)?;
             // Editors and `echo` end a line; an id that ends in one itself has `--id-json`.
             return Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned());
         }
