@@ -1,5 +1,6 @@
 //! The examples of `--help`, run by a shell as they are printed: at any width a line is a whole command.
 
+use crate::support::cli::{clean, program};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -8,7 +9,7 @@ const COMMANDS: [&str; 10] =
     ["call", "reissue", "find", "rows", "verify", "tools", "batch", "record", "show", "audit"];
 
 fn redial(dir: &Path, width: &str, words: &[&str]) -> Command {
-    let mut c = Command::new(env!("CARGO_BIN_EXE_redial"));
+    let mut c = program();
     c.args(words).current_dir(dir).env("COLUMNS", width).stdin(Stdio::null());
     c
 }
@@ -36,7 +37,7 @@ fn every_example_runs_as_it_is_printed() {
         assert!(command == "verify" || !lines.is_empty(), "{command} has an example");
         for line in lines {
             let mut shell = Command::new("sh");
-            shell.args(["-c", &line]).current_dir(dir).env("PATH", &path).env("HOME", dir);
+            clean(&mut shell).args(["-c", &line]).current_dir(dir).env("PATH", &path);
             shell.env("XDG_CONFIG_HOME", dir.join("c")).env("XDG_STATE_HOME", dir.join("s"));
             let out = shell.stdin(Stdio::null()).output().unwrap();
             let said = String::from_utf8_lossy(&out.stderr);

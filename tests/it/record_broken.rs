@@ -1,5 +1,6 @@
 //! The tap on HTTP completes nothing: what breaks off before its end, on either side, is broken for the other side too.
 
+use crate::support::cli::program;
 use crate::support::served::{request, tap};
 use crate::support::until;
 use redial::journal::Outcome;
@@ -77,7 +78,7 @@ impl Tap {
     fn before(upstream: SocketAddr) -> Tap {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("r.jsonl");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
+        let mut command = program();
         let url = format!("http://{upstream}/mcp");
         command.args(["record", "--http", &url, "--listen", "127.0.0.1:0", "--out"]).arg(&out);
         let (child, address) = tap(command.env("XDG_STATE_HOME", folder.path()));
