@@ -1,6 +1,7 @@
 //! What a server said: answers settle calls, and strays settle none; and the calls of a log that kept them whole. By the
 //! same rules as the journal's fold (`journal::answers`, `settle`); a test holds the two together.
 
+use super::bounds::Forgot;
 use super::calls::{Envelope, number, of_exchange};
 use super::content::Parts;
 use super::fact::At;
@@ -177,6 +178,7 @@ impl Audit {
         {
             if self.rounds.len() >= ROUNDS {
                 self.rounds.remove(0);
+                self.forgot.insert(Forgot::Rounds);
             }
             open.who.generation = at.generation;
             self.rounds.push(open);
@@ -248,6 +250,9 @@ impl Audit {
                 self.returned(&open, parts, result);
                 if let Some(values) = &mut self.values {
                     values.returned(open.tool, open.call, parts);
+                    if values.full {
+                        self.forgot.insert(Forgot::Values);
+                    }
                 }
             }
             End::Failed(said) => self.used_badly(&open, said),

@@ -1,6 +1,7 @@
 //! What a client said: calls begin, are given up, and are left unknown when nothing more can come. `answers` is the other
 //! side. By the same rules as the journal's fold (`journal::sent`, `ends`); a test holds the two together.
 
+use super::bounds::Forgot;
 use super::fact::{At, Speaker};
 use super::finding::{Finding, Kind};
 use super::fold::{Audit, Exchange, Key, Need, Open, Waits};
@@ -268,6 +269,7 @@ impl Audit {
                 && let Some(old) = self.key_order.pop_front()
             {
                 self.keys.remove(&old);
+                self.forgot.insert(Forgot::Requests);
             }
             self.keys.insert(number, (open.fingerprint, open.call));
             self.key_order.push_back(number);

@@ -4,6 +4,7 @@
 //! `calls` settles calls and judges what their ends mean, `judge` the handles in them, `http` what statuses and ends
 //! of exchanges prove.
 
+use super::bounds::Forgot;
 use super::contract::Contracts;
 use super::fact::{At, Fact, Speaker};
 use super::finding::{Finding, Findings, Kind};
@@ -12,7 +13,7 @@ use super::infer::Values;
 use super::lean;
 use super::lost::Unknowns;
 use crate::time::Time;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// Requests that wait for an answer at the same time; older ones are let go.
 const WAITING: usize = 100_000;
@@ -153,6 +154,8 @@ pub(super) struct Need {
 #[derive(Debug, Clone)]
 pub struct Audit {
     pub(super) options: Options,
+    /// Of what not all is kept.
+    pub forgot: BTreeSet<Forgot>,
     pub(super) names: Vec<String>,
     pub(super) names_by: HashMap<String, u32>,
     /// Tools in the order they were met.
@@ -205,6 +208,7 @@ impl Audit {
     /// Nothing folded in yet.
     pub fn new(options: Options) -> Audit {
         Audit {
+            forgot: BTreeSet::new(),
             values: options.propose.then(Values::default),
             options,
             names: Vec::new(),
@@ -257,6 +261,7 @@ impl Audit {
             Fact::Request { exchange, method, speaker, resumes } => {
                 if self.exchanges.len() > WAITING {
                     self.exchanges.clear();
+                    self.forgot.insert(Forgot::Exchanges);
                 }
                 let x = self.exchanges.entry(exchange).or_default();
                 (x.speaker, x.get) = (speaker, method == "GET");
@@ -355,6 +360,7 @@ impl Audit {
         if let Waits::Call(open) = &waits {
             if self.sent.len() >= WAITING {
                 self.sent.clear();
+                self.forgot.insert(Forgot::Waiting);
             }
             self.sent.insert(open.at.seq, key);
         }
@@ -363,18 +369,22 @@ impl Audit {
             if let Some(life) = self.lives.get_mut(&key.0) {
                 life.waiting = life.waiting.saturating_sub(1);
             }
-            if let Waits::Call(old) = old
-                && self.shadowed.len() < SHADOWED
-            {
-                self.sent.remove(&old.at.seq);
-                self.shadowed.push(*old);
+            if let Waits::Call(old) = old {
+                if self.shadowed.len() < SHADOWED {
+                    self.sent.remove(&old.at.seq);
+                    self.shadowed.push(*old);
+                } else {
+                    self.forgot.insert(Forgot::Shadowed);
+                }
             }
         }
         self.order.push_back(key);
         while self.waits.len() > WAITING
             && let Some(old) = self.order.pop_front()
         {
-            self.take(old);
+            if self.take(old).is_some() {
+                self.forgot.insert(Forgot::Waiting);
+            }
         }
         // What was answered stands there too.
         if self.order.len() > 4 * WAITING {
@@ -402,6 +412,7 @@ impl Audit {
         }
         if self.ids.len() >= IDS {
             self.ids.clear();
+            self.forgot.insert(Forgot::Ids);
         }
         let number = lean::mix(u64::from(key.0), lean::mix(key.1, key.2));
         let earlier = self.ids.insert(number, at.line);

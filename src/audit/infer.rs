@@ -42,6 +42,8 @@ pub(super) struct Values {
     pairs: HashMap<Pair, Seen>,
     /// Calls of a tool that have an argument of this name.
     with: HashMap<(u32, u32), u64>,
+    /// Not all values or pairs are kept.
+    pub full: bool,
 }
 
 impl Values {
@@ -75,6 +77,7 @@ impl Values {
             match self.from.get(&number).copied() {
                 Some(o) if o.tool != tool || o.name != n => {
                     let pair = (o.tool, o.name, tool, n);
+                    self.full |= self.pairs.len() >= PAIRS;
                     if self.pairs.len() < PAIRS || self.pairs.contains_key(&pair) {
                         let seen = self.pairs.entry(pair).or_default();
                         seen.times += 1;
@@ -86,7 +89,7 @@ impl Values {
                 }
                 Some(_) => {}
                 None if self.given.len() < KEPT => drop(self.given.insert(number)),
-                None => {}
+                None => self.full = true,
             }
         }
     }
@@ -110,6 +113,8 @@ impl Values {
             if self.from.len() < KEPT {
                 let name = self.name(&name);
                 self.from.insert(number, Origin { tool, name, distinctive });
+            } else {
+                self.full = true;
             }
         }
     }

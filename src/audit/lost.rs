@@ -1,6 +1,7 @@
 //! Calls of which nobody knew what became, and what was learnt of them later.
 
 use super::answers::{End, unfinished};
+use super::bounds::Forgot;
 use super::fact::At;
 use super::finding::{Finding, Findings, Kind};
 use super::fold::{Audit, Open};
@@ -75,6 +76,7 @@ impl Audit {
         let u = &mut self.unknowns;
         if u.all.len() >= KEPT {
             u.dropped += 1;
+            self.forgot.insert(Forgot::Unknown);
             return;
         }
         let i = u.all.len();

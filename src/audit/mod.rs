@@ -7,6 +7,7 @@
 //! judging of a run in which each call had a session of its own. Pure: files and servers are the faces' affair.
 
 mod answers;
+mod bounds;
 mod calls;
 pub mod content;
 pub mod contract;
@@ -34,6 +35,7 @@ pub mod read;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::Forgot;
 pub use contract::Contracts;
 pub use finding::{Finding, Findings, Kind, Severity};
 pub use fold::{Audit, Options};

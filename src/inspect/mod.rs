@@ -156,9 +156,11 @@ impl Inspector {
 /// The owners of a pass as judgement wants them.
 pub(crate) fn owner_view(pass: &Survey) -> OwnerView {
     let claims = pass.owners().into_iter();
-    OwnerView::new(
+    let view = OwnerView::new(
         claims
             .map(|s| OwnerClaims { owner: s.owner, first: s.first, last: s.last, claims: s.rows })
             .collect(),
-    )
+    );
+    // So many that not all are told apart: nobody can say which of them is the newest.
+    if pass.more_owners { view.of_each_claim() } else { view }
 }

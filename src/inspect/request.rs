@@ -242,11 +242,13 @@ fn find(
         Ok(((row, loose, total), at))
     })?;
     let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
-    let twins = match (hash, groups) {
+    let mut twins = match (hash, groups) {
         (None, _) => Vec::new(),
         (Some(h), Some(groups)) => groups.get(&h).cloned().unwrap_or_default(),
-        (Some(h), None) => r.twins(&h, id, TWINS)?,
+        (Some(h), None) => r.twins(&h, id, TWINS + 1)?,
     };
+    let more_twins = twins.len() > TWINS;
+    twins.truncate(TWINS);
     Ok(Found {
         at,
         row,
@@ -259,13 +261,18 @@ fn find(
         noun: r.effects_noun().to_owned(),
         called: read_called(r, called),
         samples: r.newest(None, PROOF_ROWS)?,
-        how: how(r, id)?,
+        how: how(r, id, more_twins)?,
     })
 }
 
 /// How it was read; where nobody has said which tables hold effects, with what each has of this request.
-fn how(r: &Reader<'_>, id: &str) -> Result<How, LedgerError> {
+fn how(r: &Reader<'_>, id: &str, more_twins: bool) -> Result<How, LedgerError> {
     let mut how = r.how();
+    if more_twins {
+        how.infos.push(format!(
+            "more than {TWINS} other requests have the same arguments: {TWINS} are named"
+        ));
+    }
     let carried = if id.is_empty() { Vec::new() } else { r.undecided_rows(id)? };
     if !carried.is_empty() {
         let each: Vec<String> = carried.iter().map(|(t, n)| format!("{n} in {t}")).collect();

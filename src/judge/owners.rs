@@ -56,6 +56,12 @@ impl OwnerView {
         OwnerView { claims, interleave, for_each_claim, newest, second }
     }
 
+    /// There are more owners than this knows: words for each claim, as far as anybody can tell.
+    pub fn of_each_claim(mut self) -> OwnerView {
+        self.for_each_claim = true;
+        self
+    }
+
     /// From rows at hand; rows without an owner or a time say nothing.
     pub fn from_rows<'a>(rows: impl IntoIterator<Item = &'a Row>) -> OwnerView {
         let mut spans: HashMap<&str, (Time, Time, u64)> = HashMap::new();

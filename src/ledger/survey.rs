@@ -65,6 +65,8 @@ pub struct Survey {
     /// The whole table has been seen.
     pub complete: bool,
     owners: HashMap<Vec<u8>, OwnerSpan>,
+    /// There are more owners than are told apart.
+    pub more_owners: bool,
     before: Option<i64>,
 }
 
@@ -90,9 +92,10 @@ impl Survey {
                 None if room => {
                     self.owners.insert(key.clone(), span.clone());
                 }
-                None => {}
+                None => self.more_owners = true,
             }
         }
+        self.more_owners |= piece.more_owners;
         self.before = piece.before;
     }
 
@@ -161,7 +164,7 @@ impl Reader<'_> {
                         span.last = span.last.max(at);
                         span.rows += 1;
                     }
-                    None if !room => {}
+                    None if !room => pass.more_owners = true,
                     None => {
                         let span = OwnerSpan { owner: owner.clone(), first: at, last: at, rows: 1 };
                         pass.owners.insert(owner.into_bytes(), span);

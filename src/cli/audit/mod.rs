@@ -8,7 +8,7 @@ mod junit;
 mod plain;
 
 use super::open::open_ledger;
-use super::plain::print_raw;
+use super::plain::{complain, print_raw};
 use super::report::Done;
 use crate::audit::{Finding, Options, infer, page};
 use crate::config::Config;
@@ -96,6 +96,7 @@ fn judged(trace: Trace, contracts: Option<PathBuf>, mut warnings: Vec<String>) -
             audit.lost
         ));
     }
+    warnings.extend(audit.forgot.iter().map(|f| f.words().to_owned()));
     if audit.handles.saturated {
         warnings.push("so many handles were made that not all are kept: values that nothing made are not told any more".into());
     }
@@ -119,6 +120,7 @@ fn markdown(a: &Audited) -> String {
 /// Writes proposed contracts.
 fn propose(a: &AuditArgs, trace: &Trace) -> Result<Exit> {
     let proposals = trace.audit.proposals();
+    trace.audit.forgot.iter().for_each(|f| complain(f.words()));
     let text = infer::toml(&proposals, &trace.path().display().to_string());
     let path = if proposals.is_empty() { None } else { Some(write(a.out.as_deref(), &text)?) };
     if a.json {
