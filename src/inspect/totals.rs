@@ -99,7 +99,7 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
     let loose = ledger.read_within(LIMIT, |r| r.loose(NAMED)).await?;
     let duplicates = ledger.read_within(LIMIT, |r| r.repeated_effects(NAMED)).await?;
     let done_bare = ledger.read_within(LIMIT, |r| r.done_bare(NAMED)).await?;
-    let tables = ledger.read_within(LIMIT, |r| tables(r)).await?;
+    let tables = ledger.read_within(LIMIT, tables).await?;
     let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
     let (labels, noun, mut how) = ledger
         .read_within(LIMIT, move |r| {

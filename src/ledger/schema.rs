@@ -172,15 +172,14 @@ impl Schema {
         let mut infos = Vec::new();
         let name = |t: &&Table| t.name.clone();
         if undecided {
-            let all: Vec<String> = beside.iter().map(|t| name(t)).collect();
+            let all: Vec<String> = beside.iter().map(name).collect();
             infos.push(several(&all));
         }
         for other in beside.iter().filter(|t| !undecided && !chosen.iter().any(|c| c.is(&t.name))) {
             infos.push(format!("{} has a request_id too and isn't counted", other.name));
         }
         let effects = chosen.iter().map(|t| effects(conn, t)).collect::<Result<_, _>>()?;
-        let undecided =
-            if undecided { beside.iter().map(|t| name(t)).collect() } else { Vec::new() };
+        let undecided = if undecided { beside.iter().map(name).collect() } else { Vec::new() };
         Ok(Schema { requests, effects, undecided, infos })
     }
 }
