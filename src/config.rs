@@ -7,7 +7,7 @@ mod read;
 
 use crate::error::{Error, Result};
 use crate::judge::gate::{HintOverride, ProjectHints};
-use crate::tui::keymap::Remaps;
+use crate::tui::keymap::{Keymap, Remaps};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -256,6 +256,13 @@ impl Config {
                 if from_project && on(&merged) == Some(true) {
                     // Nor does a project let out what its user stops.
                     table.remove("read_only");
+                }
+                if from_project && let Some(keys) = table.get("keys").cloned() {
+                    let keys = Remaps::deserialize(keys).unwrap_or_default();
+                    Keymap::check_project(&keys).map_err(|e| Error {
+                        what: format!("{}: {}", path.display(), e.what),
+                        ..e
+                    })?;
                 }
                 if from_project && let Some(hints) = table.remove("hints") {
                     // It was checked with the rest of the file.

@@ -144,3 +144,21 @@ fn a_place_that_is_none_and_a_variable_that_is_nearly_ours_are_told() {
     let bytes = |n: &str| (n == "REDIAL_MOUSE").then(|| OsString::from_vec(vec![0xff]));
     assert!(Config::from(None, None, &bytes).unwrap_err().what.contains("REDIAL_MOUSE"));
 }
+
+#[test]
+fn a_project_binds_no_key_that_answers_a_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let (user, project) = (folder.path().join("config.toml"), folder.path().join("redial.toml"));
+    let keys = "[keys.reissue]\nsend-it = [\"s\"]\n";
+    std::fs::write(&user, keys).unwrap();
+    std::fs::write(&project, "[keys.main]\nfilter = [\"f7\"]\n").unwrap();
+    let both = Config::from(Some(&user), Some(&project), &none).unwrap();
+    assert_eq!(both.keys["reissue"]["send-it"], ["s"]);
+    std::fs::write(&project, keys).unwrap();
+    let e = Config::from(Some(&user), Some(&project), &none).unwrap_err();
+    assert!(
+        e.what.contains("redial.toml: keys.reissue.send-it: a project binds no key"),
+        "{}",
+        e.what
+    );
+}

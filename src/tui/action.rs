@@ -213,6 +213,12 @@ impl Context {
         }
     }
 
+    /// A question stands there, and keys answer it.
+    pub fn is_question(self) -> bool {
+        use Context as C;
+        matches!(self, C::Reissue | C::Arguments | C::Form | C::Cancel | C::Quit)
+    }
+
     /// Of the screen itself: anywhere on it, or in a pane.
     pub fn is_screen(self) -> bool {
         self == Context::Main || self.parent().is_some()
@@ -235,6 +241,23 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// It acts at the server without a question.
+    pub fn acts_at_once(&self) -> bool {
+        use Action as A;
+        self.context.is_screen() && matches!(self.action, A::Reconnect | A::StopWaiting | A::Find)
+    }
+
+    /// It sends something, starts something, or leads there by its own choice.
+    pub fn does_something_elsewhere(&self) -> bool {
+        use Action as A;
+        let answers = matches!(
+            self.action,
+            A::Send | A::Agree | A::Accept | A::Decline | A::Cancel | A::StopWaiting | A::Reissue
+        );
+        let picks = self.context == Context::Pick && self.action == A::Choose;
+        answers || picks || self.acts_at_once() || self.action == A::Next
+    }
+
     /// Its name in the configuration.
     pub fn id(&self) -> String {
         self.name.replace(' ', "-").replace('\'', "")

@@ -2,7 +2,7 @@
 //! second meaning is refused.
 
 use super::action::{Action, Context, Entry, TABLE};
-use super::keys::Key;
+use super::keys::{Code, Key};
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
@@ -85,7 +85,30 @@ impl Keymap {
                 }
             }
         }
-        let needed = [(Context::Main, Action::Quit), (Context::Reissue, Action::Close)];
+        for (e, keys) in TABLE.iter().zip(&self.keys) {
+            let esc = keys.contains(&Key::plain(Code::Esc));
+            if esc && matches!(e.action, Action::Quit | Action::QuitNow) {
+                return Err(Error::usage(format!(
+                    "keys.{}.{}: esc never quits",
+                    e.context.name(),
+                    e.id()
+                )));
+            }
+            if let Some(key) = keys.iter().find(|k| k.never_sends())
+                && e.does_something_elsewhere()
+            {
+                let (name, id) = (e.context.name(), e.id());
+                return Err(Error::usage(format!("keys.{name}.{id}: {key} never sends anything"))
+                    .hint("give it another key; esc and ctrl-c leave, in any program"));
+            }
+        }
+        let needed = [
+            (Context::Main, Action::Quit),
+            (Context::Reissue, Action::Close),
+            (Context::Form, Action::Close),
+            (Context::Cancel, Action::Close),
+            (Context::Quit, Action::Close),
+        ];
         for (context, action) in needed {
             let at = TABLE.iter().position(|e| (e.context, e.action) == (context, action));
             if at.is_some_and(|i| self.keys[i].is_empty()) {
@@ -93,6 +116,28 @@ impl Keymap {
                 return Err(Error::usage(format!(
                     "keys.{name}: there would be no key left to leave with"
                 )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a project's file may say this. What is answered to a question, and what acts at once, is bound by the
+    /// person alone: a project comes with a cloned repository.
+    ///
+    /// # Errors
+    /// Exit 2, naming the key.
+    pub fn check_project(remaps: &Remaps) -> Result<()> {
+        for (place, actions) in remaps {
+            for id in actions.keys() {
+                let entry = TABLE.iter().find(|e| e.context.name() == place && e.id() == *id);
+                if entry.is_some_and(|e| e.context.is_question() || e.acts_at_once()) {
+                    let what = format!(
+                        "keys.{place}.{id}: a project binds no key that answers a question or acts at the server"
+                    );
+                    return Err(Error::usage(what).hint(
+                        "your own config.toml may; a project's file comes with its repository",
+                    ));
+                }
             }
         }
         Ok(())
@@ -113,6 +158,15 @@ impl Keymap {
     /// The key that is shown for an entry; empty when it has none.
     pub fn shown(&self, entry: &Entry) -> String {
         self.keys(entry).first().map(Key::to_string).unwrap_or_default()
+    }
+
+    /// The key of an action in a place, as a sentence names it: `Enter`, `y`; `no key` when it has none.
+    pub fn word(&self, context: Context, action: Action) -> String {
+        let entry = TABLE.iter().find(|e| (e.context, e.action) == (context, action));
+        match entry.and_then(|e| self.keys(e).first()) {
+            Some(key) => key.in_a_sentence(),
+            None => "no key".into(),
+        }
     }
 
     /// The key that is shown for an action on the main screen.
@@ -173,6 +227,61 @@ mod tests {
         ] {
             let e = Keymap::with(&remap(place, id, keys)).unwrap_err();
             assert!(e.what.contains(says), "{}", e.what);
+        }
+    }
+
+    #[test]
+    fn esc_and_ctrl_c_never_send_and_a_project_binds_no_answer() {
+        for (place, id, keys, says) in [
+            ("reissue", "send-it", &["esc"][..], "keys.reissue.send-it: esc never sends"),
+            ("reissue", "send", &["f5", "ctrl-c"], "ctrl-c never sends"),
+            ("form", "answer", &["alt-esc"], "alt-esc never sends"),
+            ("form", "decline", &["esc"], "never sends"),
+            ("cancel", "cancel-it", &["esc"], "never sends"),
+            ("main", "reconnect", &["esc"], "never sends"),
+            ("main", "re-issue", &["ctrl-c"], "never sends"),
+            ("detail", "next-step", &["esc"], "never sends"),
+            ("pick", "choose", &["esc"], "never sends"),
+            ("quit", "quit-now", &["esc"], "esc never quits"),
+            ("cancel", "leave-it", &[], "no key left"),
+            ("form", "later", &[], "no key left"),
+            ("quit", "stay", &[], "no key left"),
+        ] {
+            let e = Keymap::with(&remap(place, id, keys)).unwrap_err();
+            assert!(e.what.contains(says), "{}", e.what);
+        }
+        for (place, id) in [
+            ("reissue", "send"),
+            ("reissue", "send-it"),
+            ("reissue", "dont-send"),
+            ("reissue", "quit"),
+            ("arguments", "done-editing"),
+            ("form", "answer"),
+            ("cancel", "stop-waiting"),
+            ("quit", "quit-now"),
+            ("main", "reconnect"),
+            ("main", "stop-waiting"),
+        ] {
+            let e = Keymap::check_project(&remap(place, id, &["f7"])).unwrap_err();
+            assert!(e.what.contains("a project binds no key"), "{}", e.what);
+            Keymap::with(&remap(place, id, &["f7"])).unwrap();
+        }
+        Keymap::check_project(&remap("main", "filter", &["f7"])).unwrap();
+    }
+
+    #[test]
+    fn a_sentence_names_the_key_in_force() {
+        let map = Keymap::default();
+        assert_eq!(map.word(Context::Reissue, Action::Send), "Enter");
+        assert_eq!(map.word(Context::Reissue, Action::Agree), "y");
+        let map = Keymap::with(&remap("reissue", "send-it", &["ctrl-y", "f2"])).unwrap();
+        assert_eq!(map.word(Context::Reissue, Action::Agree), "ctrl-y");
+        let map = Keymap::with(&remap("reissue", "send-it", &[])).unwrap();
+        assert_eq!(map.word(Context::Reissue, Action::Agree), "no key");
+        for (key, word) in
+            [("space", "Space"), ("f5", "F5"), ("shift-tab", "Shift-tab"), ("-", "-")]
+        {
+            assert_eq!(Key::parse(key).unwrap().in_a_sentence(), word);
         }
     }
 

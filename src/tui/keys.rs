@@ -142,6 +142,23 @@ impl Key {
         Some((key, repeat))
     }
 
+    /// A key that leaves, in any program: it never sends anything.
+    pub fn never_sends(self) -> bool {
+        self.code == Code::Esc || (self.ctrl && self.code == Code::Char('c'))
+    }
+
+    /// Its name in a sentence: `Enter`, `y`, `ctrl-x`.
+    pub fn in_a_sentence(self) -> String {
+        let name = self.to_string();
+        let cap = name.chars().next().filter(|_| name.len() > 1 && !self.ctrl && !self.alt);
+        match cap {
+            Some(c) if !matches!(self.code, Code::Char(c) if c != ' ') => {
+                c.to_uppercase().chain(name.chars().skip(1)).collect()
+            }
+            _ => name,
+        }
+    }
+
     /// The character this key types, if it types one.
     pub fn typed(self) -> Option<char> {
         match self.code {

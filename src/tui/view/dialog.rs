@@ -7,6 +7,7 @@ use super::cells::{self, Cells};
 use super::detail::{Tint, hash_words};
 use crate::text;
 use crate::time::span;
+use crate::tui::action::{Action, Context};
 use crate::tui::data::{Question, Report};
 use crate::tui::dialog::{Dialog, Review, Stage};
 use ratatui::Frame;
@@ -31,8 +32,11 @@ pub fn reissue(ui: &mut Ui, dialog: &Dialog, area: Rect, frame: &mut Frame) {
         Stage::Sending { since } => {
             let waited = span(since.age_at(ui.app.now).max(0.0));
             body.text(&format!("Sent, waiting for the answer: {waited}"), t.info);
+            let keys = &ui.app.keymap;
+            let leave = keys.word(Context::Reading, Action::Close);
+            let (x, w) = (keys.key_of(Action::Cancel), keys.key_of(Action::StopWaiting));
             body.text(
-                "Esc leaves this box; the call goes on and its answer is shown when it comes. There x cancels the call, w stops waiting for it.",
+                &format!("{leave} leaves this box; the call goes on and its answer is shown when it comes. There {x} cancels the call, {w} stops waiting for it."),
                 t.dim,
             );
         }
@@ -268,7 +272,8 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
     };
     let gate = &check.gate;
     if review.editing {
-        foot.text("Editing the arguments. Tab goes back to the question.", t.info);
+        let back = ui.app.keymap.word(Context::Arguments, Action::EditArgs);
+        foot.text(&format!("Editing the arguments. {back} goes back to the question."), t.info);
         return;
     }
     for reason in &gate.reasons {
@@ -279,14 +284,20 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
         };
         foot.text(reason, style);
     }
+    let keys = |action| ui.app.keymap.word(Context::Reissue, action);
+    let (enter, esc) = (keys(Action::Send), keys(Action::Close));
     match gate.question {
         Question::None | Question::Preview => {
-            foot.text("Send exactly this call? Enter sends it, Esc doesn't.", t.strong);
+            let says = format!("Send exactly this call? {enter} sends it, {esc} doesn't.");
+            foot.text(&says, t.strong);
         }
-        Question::Ask => foot.text("Send it all the same? y sends it, Esc doesn't.", t.strong),
+        Question::Ask => {
+            let y = keys(Action::Agree);
+            foot.text(&format!("Send it all the same? {y} sends it, {esc} doesn't."), t.strong);
+        }
         Question::Type => {
             foot.text(
-                &format!("To send it all the same, type {} and Enter. Esc doesn't.", gate.word),
+                &format!("To send it all the same, type {} and {enter}. {esc} doesn't.", gate.word),
                 t.strong,
             );
             let mut row = Cells::new(foot.width);
@@ -298,6 +309,8 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
             }
             foot.lines.push(row.line());
         }
-        Question::Refused => foot.text("It is not sent from here. Esc closes.", t.strong),
+        Question::Refused => {
+            foot.text(&format!("It is not sent from here. {esc} closes."), t.strong);
+        }
     }
 }

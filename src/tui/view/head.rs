@@ -6,6 +6,7 @@ use crate::journal::bounded::IDLE;
 use crate::judge::Pairing;
 use crate::text;
 use crate::time::span;
+use crate::tui::action::{Action, Context};
 use crate::tui::app::App;
 use crate::tui::theme::Theme;
 use crate::tui::wire::{Reach, WireView};
@@ -201,6 +202,7 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
     let Some(link) = wire.and_then(|w| w.link.as_ref()) else {
         return ("◌", "starting".into(), Look::Moving);
     };
+    let r = app.keymap.word(Context::Main, Action::Reconnect);
     match link.state {
         // Over HTTP nothing tells that a server has died until something is sent.
         LinkState::Ready => match wire.and_then(|w| w.heard_at) {
@@ -212,7 +214,7 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
         LinkState::Connecting => ("◌", "connecting".into(), Look::Moving),
         LinkState::Waiting { until, attempt } => {
             let left = (-until.age_at(app.now)).max(0.0).ceil();
-            let again = format!("try {attempt} in {left:.0} s · R tries now · {}", link.why);
+            let again = format!("try {attempt} in {left:.0} s · {r} tries now · {}", link.why);
             ("◌", format!("not connected: {again}"), Look::Bad)
         }
         LinkState::Dead => {
@@ -226,8 +228,8 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
                 Some((e, _)) => format!("server ended: {}", e.words()),
                 None => format!("server ended: {}", link.why),
             };
-            ("✗", format!("{how}, at {at} · R starts it again"), Look::Bad)
+            ("✗", format!("{how}, at {at} · {r} starts it again"), Look::Bad)
         }
-        LinkState::Closed => ("○", format!("closed: {} · R connects", link.why), Look::Off),
+        LinkState::Closed => ("○", format!("closed: {} · {r} connects", link.why), Look::Off),
     }
 }

@@ -6,6 +6,7 @@ use super::cells::{self, Cells};
 use super::keep_in_sight;
 use crate::text;
 use crate::time::span;
+use crate::tui::action::{Action, Context};
 use crate::tui::app::Hit;
 use crate::tui::form::{Form, Kind};
 use crate::tui::pick::Pick;
@@ -225,7 +226,8 @@ pub fn form(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         }
     }
     if form.fields.is_empty() {
-        body.text("It wants a yes or no only: Enter says yes.", t.text);
+        let enter = ui.app.keymap.word(Context::Form, Action::Accept);
+        body.text(&format!("It wants a yes or no only: {enter} says yes."), t.text);
     }
     let place = frame_box(ui, "the server asks", width, body.lines.len(), area, frame);
     let scroll = (at_line + 2).saturating_sub(usize::from(place.height));

@@ -5,7 +5,7 @@ use super::Ui;
 use super::boxes::{Body, inner_width, reading as reading_box};
 use super::cells::Cells;
 use crate::text;
-use crate::tui::action::{Context, Entry, TABLE};
+use crate::tui::action::{Action, Context, Entry, TABLE};
 use crate::tui::app::{App, Reading};
 use crate::tui::wire::Reach;
 use ratatui::Frame;
@@ -125,6 +125,8 @@ pub fn log(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
 pub fn cancel(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let (t, app) = (ui.theme, ui.app);
     let mut body = Body::new(inner_width(area, 76));
+    let keys = |action| app.keymap.word(Context::Cancel, action);
+    let (w, esc) = (keys(Action::StopWaiting), keys(Action::Close));
     match app.pending_call() {
         Some(call) => {
             let id = call.request_id.as_deref().unwrap_or_default();
@@ -132,12 +134,13 @@ pub fn cancel(ui: &mut Ui, area: Rect, frame: &mut Frame) {
             body.text(&format!("{} {id}, sent {age} ago", call.tool), t.strong);
             body.blank();
             body.text("Cancelling tells the server that it is no longer wanted. A cancelled call is never answered, and its work may be done all the same: the outcome stays unknown until the request is looked up.", t.text);
-            body.text("To stop waiting but keep listening, press w: nothing is sent, and an answer that comes later is still taken.", t.text);
+            body.text(&format!("To stop waiting but keep listening, press {w}: nothing is sent, and an answer that comes later is still taken."), t.text);
             body.blank();
-            body.text("Cancel it? y cancels, w stops waiting, Esc leaves it.", t.text);
+            let y = keys(Action::Cancel);
+            body.text(&format!("Cancel it? {y} cancels, {w} stops waiting, {esc} leaves it."), t.text);
         }
         None => body.text(
-            "The call has been answered meanwhile; there is nothing to cancel. Esc closes this.",
+            &format!("The call has been answered meanwhile; there is nothing to cancel. {esc} closes this."),
             t.text,
         ),
     }
@@ -186,6 +189,8 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     }
     body.text("What comes of it won't be seen here; look it up later by its request_id.", t.dim);
     body.blank();
-    body.text("Quit? y quits, Esc stays.", t.text);
+    let keys = |action| app.keymap.word(Context::Quit, action);
+    let (y, esc) = (keys(Action::QuitNow), keys(Action::Close));
+    body.text(&format!("Quit? {y} quits, {esc} stays."), t.text);
     reading_box(ui, "calls in flight", body, 0, area, frame);
 }
