@@ -4,6 +4,7 @@ use super::action::{Action, Context, TABLE};
 use super::app::App;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use std::borrow::Cow;
 
 /// What is chosen from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Item {
     pub name: String,
     /// The key that does it, or what else stands at the right.
     pub key: String,
-    pub doc: &'static str,
+    pub doc: Cow<'static, str>,
     /// It works now.
     pub works: bool,
 }
@@ -97,7 +98,10 @@ impl Pick {
                 .themes
                 .names()
                 .enumerate()
-                .map(|(i, n)| item(Choice::Theme(i), n.to_owned(), String::new(), ""))
+                .map(|(i, n)| {
+                    let about = app.themes.broken(i).map(|why| format!("can't be used: {why}"));
+                    item(Choice::Theme(i), n.to_owned(), String::new(), about.unwrap_or_default())
+                })
                 .collect(),
             Kind::Copy => What::ALL
                 .iter()
@@ -117,7 +121,7 @@ impl Pick {
                 let mut score = |t: &str, w| {
                     pattern.score(Utf32Str::new(t, &mut buffer), &mut matcher).map(|s| s * w)
                 };
-                let (name, doc) = (score(&i.name, 2), score(i.doc, 1));
+                let (name, doc) = (score(&i.name, 2), score(&i.doc, 1));
                 name.max(doc).map(|s| (s, i))
             })
             .collect();
@@ -126,8 +130,8 @@ impl Pick {
     }
 }
 
-fn item(choice: Choice, name: String, key: String, doc: &'static str) -> Item {
-    Item { choice, name, key, doc, works: true }
+fn item(choice: Choice, name: String, key: String, doc: impl Into<Cow<'static, str>>) -> Item {
+    Item { choice, name, key, doc: doc.into(), works: true }
 }
 
 /// Every action of the main screen, once each.

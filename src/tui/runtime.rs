@@ -85,7 +85,11 @@ impl Looks {
             Some(folder) => Themes::with_folder(&folder.join("themes"))?,
             None => Themes::built_in()?,
         };
-        themes.choose(flag.unwrap_or(&config.theme))?;
+        match flag {
+            Some(name) => themes.choose(name)?,
+            None if config.theme_is_set => themes.choose(&config.theme)?,
+            None => themes.choose_default(&config.theme)?,
+        }
         Ok(Looks {
             themes: themes.for_terminal(flag.is_some()),
             keymap: Keymap::with(&config.keys)?,

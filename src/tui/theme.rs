@@ -246,14 +246,29 @@ fn whole(name: &str, table: toml::Table) -> Result<Theme> {
 /// All themes at hand, by name, and the chosen one.
 #[derive(Debug, Clone)]
 pub struct Themes {
-    list: Vec<(String, Theme)>,
+    list: Vec<Named>,
     at: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Named {
+    name: String,
+    /// Where the user's file can't be used: the built-in one of its name, else `dark`.
+    theme: Theme,
+    /// Why it can't be used.
+    broken: Option<String>,
+}
+
+impl Named {
+    fn good(name: &str, theme: Theme) -> Named {
+        Named { name: name.to_owned(), theme, broken: None }
+    }
 }
 
 impl Default for Themes {
     /// A single theme without any colour, for a screen that nobody gave one.
     fn default() -> Themes {
-        Themes { list: vec![("none".into(), Theme::default())], at: 0 }
+        Themes { list: vec![Named::good("none", Theme::default())], at: 0 }
     }
 }
 
@@ -263,18 +278,18 @@ impl Themes {
     /// # Errors
     /// None in a build whose tests pass.
     pub fn built_in() -> Result<Themes> {
-        let list = BUILT_IN.iter().map(|(n, f)| Ok(((*n).to_owned(), Theme::parse(n, f)?)));
+        let list = BUILT_IN.iter().map(|(n, f)| Ok(Named::good(n, Theme::parse(n, f)?)));
         Ok(Themes { list: list.collect::<Result<_>>()?, at: 0 })
     }
 
     /// The built-in ones, and those of a folder: a file there stands in for a built-in theme of its name. A folder that
-    /// isn't there holds none.
+    /// isn't there holds none. A file that is no theme breaks no other: it is kept with what is wrong with it.
     ///
     /// # Errors
-    /// Exit 2 when a file is no theme.
+    /// See [`Themes::built_in`].
     pub fn with_folder(folder: &Path) -> Result<Themes> {
         let mut themes = Themes::built_in()?;
-        let mut files: Vec<(String, String)> = Vec::new();
+        let mut files: Vec<(String, Option<String>)> = Vec::new();
         let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| e.ok());
         for path in entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "toml"))
         {
@@ -282,26 +297,29 @@ impl Themes {
                 continue;
             };
             let bytes = crate::files::whole(&path, LONGEST).ok();
-            match bytes.and_then(|b| String::from_utf8(b).ok()) {
-                Some(file) => files.push((name, file)),
-                None => {
-                    return Err(Error::usage(format!(
-                        "theme {name}: {} can't be read",
-                        path.display()
-                    )));
-                }
-            }
+            files.push((name, bytes.and_then(|b| String::from_utf8(b).ok())));
         }
         files.sort_unstable();
         let other = |n: &str| {
             let own = files.iter().find(|(name, _)| name == n).map(|(_, f)| f.clone());
-            own.or_else(|| BUILT_IN.iter().find(|(b, _)| *b == n).map(|(_, f)| (*f).to_owned()))
+            own.unwrap_or_else(|| {
+                BUILT_IN.iter().find(|(b, _)| *b == n).map(|(_, f)| (*f).to_owned())
+            })
         };
         for (name, file) in &files {
-            let theme = resolve(name, file, &other, DEPTH).and_then(|t| whole(name, t))?;
-            match themes.list.iter_mut().find(|(n, _)| n == name) {
-                Some(slot) => slot.1 = theme,
-                None => themes.list.push((name.clone(), theme)),
+            let theme = match file {
+                Some(file) => resolve(name, file, &other, DEPTH).and_then(|t| whole(name, t)),
+                None => Err(Error::usage(format!("theme {name}: its file can't be read"))),
+            };
+            let stand_in = themes.list[0].theme.clone();
+            let known = themes.list.iter().position(|t| t.name == *name);
+            let at = known.unwrap_or(themes.list.len());
+            if known.is_none() {
+                themes.list.push(Named::good(name, stand_in));
+            }
+            match theme {
+                Ok(theme) => themes.list[at].theme = theme,
+                Err(e) => themes.list[at].broken = Some(e.what),
             }
         }
         Ok(themes)
@@ -312,7 +330,11 @@ impl Themes {
     /// # Errors
     /// Exit 2 with the nearest name, and all there are.
     pub fn find(&self, name: &str) -> Result<&Theme> {
-        self.list.iter().find(|(n, _)| n == name).map(|(_, t)| t).ok_or_else(|| {
+        let named = self.list.iter().find(|t| t.name == name);
+        if let Some(why) = named.and_then(|t| t.broken.as_ref()) {
+            return Err(Error::usage(why.clone()));
+        }
+        named.map(|t| &t.theme).ok_or_else(|| {
             let nearest = crate::config::nearest(name, self.names());
             let what = match nearest {
                 Some(n) => format!("there is no theme {name:?}; did you mean {n}?"),
@@ -329,8 +351,25 @@ impl Themes {
     /// See [`Themes::find`].
     pub fn choose(&mut self, name: &str) -> Result<()> {
         self.find(name)?;
-        self.at = self.list.iter().position(|(n, _)| n == name).unwrap_or(0);
+        self.at = self.list.iter().position(|t| t.name == name).unwrap_or(0);
         Ok(())
+    }
+
+    /// Chooses what nobody asked for by name: where the user's own file of that name can't be used, the built-in one.
+    ///
+    /// # Errors
+    /// See [`Themes::find`].
+    pub fn choose_default(&mut self, name: &str) -> Result<()> {
+        match self.list.iter().position(|t| t.name == name) {
+            Some(at) => self.at = at,
+            None => self.choose(name)?,
+        }
+        Ok(())
+    }
+
+    /// Why the one at this place can't be used, if it can't.
+    pub fn broken(&self, at: usize) -> Option<&str> {
+        self.list.get(at)?.broken.as_deref()
     }
 
     /// Chooses by place.
@@ -340,17 +379,17 @@ impl Themes {
 
     /// The chosen one's place and name.
     pub fn chosen(&self) -> (usize, &str) {
-        (self.at, &self.list[self.at].0)
+        (self.at, &self.list[self.at].name)
     }
 
     /// The chosen one.
     pub fn theme(&self) -> &Theme {
-        &self.list[self.at].1
+        &self.list[self.at].theme
     }
 
     /// All names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(|(n, _)| n.as_str())
+        self.list.iter().map(|t| t.name.as_str())
     }
 
     /// All of them as this terminal can show them. `mono` is chosen when `NO_COLOR` is set to anything (no-color.org)
@@ -364,12 +403,12 @@ impl Themes {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let colours = profile >= termprofile::TermProfile::Ansi16;
         if colours && !no_color {
-            for (_, theme) in &mut self.list {
-                *theme = std::mem::take(theme).adapted(profile);
+            for named in &mut self.list {
+                named.theme = std::mem::take(&mut named.theme).adapted(profile);
             }
         }
         if (no_color || !colours) && !asked {
-            self.at = self.list.iter().position(|(n, _)| n == "mono").unwrap_or(self.at);
+            self.at = self.list.iter().position(|t| t.name == "mono").unwrap_or(self.at);
         }
         self
     }
@@ -481,7 +520,37 @@ mod tests {
         assert_eq!(Themes::with_folder(&folder.path().join("nowhere")).unwrap().names().count(), 6);
         write("a.toml", "inherits = \"b\"");
         write("b.toml", "inherits = \"a\"");
-        let e = Themes::with_folder(folder.path()).unwrap_err();
+        let themes = Themes::with_folder(folder.path()).unwrap();
+        let e = themes.find("a").unwrap_err();
         assert!(e.what.contains("inherits from itself"), "{}", e.what);
+        assert_eq!(themes.find("mine").unwrap().ok.fg, Some(Color::Blue), "no other is broken");
+    }
+
+    #[test]
+    fn a_theme_that_nobody_asks_for_breaks_none_and_is_listed_with_its_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        std::fs::write(file("old.toml"), "[[[").unwrap();
+        std::fs::write(file("new.toml"), "newkey = 1").unwrap();
+        std::fs::write(file("dark.toml"), "text = 3").unwrap();
+        std::fs::write(file("child.toml"), "inherits = \"old\"").unwrap();
+        std::fs::create_dir(file("folder.toml")).unwrap();
+        std::os::unix::fs::symlink("nowhere", file("gone.toml")).unwrap();
+        let mut themes = Themes::with_folder(folder.path()).unwrap();
+        assert!(themes.choose("light").is_ok());
+        for name in ["old", "new", "dark", "child", "folder", "gone"] {
+            let e = themes.choose(name).unwrap_err();
+            assert!(
+                e.what.starts_with("theme ") && e.exit == crate::error::Exit::Usage,
+                "{}",
+                e.what
+            );
+            let at = themes.names().position(|n| n == name).unwrap();
+            assert_eq!(themes.broken(at), Some(&*e.what));
+        }
+        assert_eq!(themes.chosen().1, "light");
+        // The default that nobody named is the built-in one.
+        themes.choose_default("dark").unwrap();
+        assert_eq!(themes.theme(), &Theme::named("dark").unwrap());
     }
 }

@@ -196,7 +196,9 @@ fn pick(app: &App) -> Option<&Pick> {
 /// Shows the theme that is selected in the list.
 fn preview(app: &mut App) {
     let Some(p) = pick(app).filter(|p| p.kind == Kind::Themes) else { return };
-    if let Some(Choice::Theme(at)) = p.items(app).get(p.at).map(|i| i.choice) {
+    if let Some(Choice::Theme(at)) = p.items(app).get(p.at).map(|i| i.choice)
+        && app.themes.broken(at).is_none()
+    {
         app.themes.choose_at(at);
     }
 }
@@ -240,6 +242,10 @@ fn choose(app: &mut App, choice: Choice, out: &mut Vec<Effect>) {
             let why = super::update_main::why_not(app, action)
                 .unwrap_or_else(|| "that can't be done now".into());
             app.said = Some((Tone::Plain, why));
+        }
+        Choice::Theme(at) if app.themes.broken(at).is_some() => {
+            let why = app.themes.broken(at).unwrap_or_default().to_owned();
+            app.said = Some((Tone::Bad, why));
         }
         Choice::Theme(at) => {
             app.themes.choose_at(at);

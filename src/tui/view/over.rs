@@ -59,7 +59,7 @@ pub fn pick(ui: &mut Ui, pick: &Pick, area: Rect, frame: &mut Frame) {
             row.gap(1);
             row.cell(&item.key, 10, t.key);
             row.gap(1);
-            row.put(item.doc, if item.works { t.text } else { t.dim });
+            row.put(&item.doc, if item.works { t.text } else { t.dim });
         }
         let line = if selected { row.selected(t.selection) } else { row.line() };
         cells::line(line, place, frame);
