@@ -26,6 +26,7 @@ pub mod recording;
 pub mod replay;
 pub mod serve;
 mod shell;
+mod signals;
 pub mod size;
 pub mod text;
 pub mod time;

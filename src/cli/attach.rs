@@ -2,12 +2,13 @@
 
 use super::args::AttachArgs;
 use super::connect::settings;
+use super::interrupt::Interrupt;
 use super::open::open_ledger;
 use super::report::Done;
 use crate::client::{Answerer, Client, Settings};
 use crate::config::Config;
 use crate::demo::stage;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::recorded::Recorded;
 use crate::judge::Rules;
@@ -71,7 +72,11 @@ pub async fn demo(config: &Config) -> Done {
     let program = std::env::current_exe().map_err(|e| {
         Error::usage(format!("this program can't find itself, to run its server: {e}"))
     })?;
-    let demo = stage(program).await?;
+    let interrupt = Interrupt::listen();
+    let demo = tokio::select! {
+        demo = stage(program) => demo?,
+        name = interrupt.first() => return Err(Interrupt::stopped(name, Exit::Endpoint).into()),
+    };
     let inspector =
         Inspector::new(Some(demo.ledger.clone()), Some(demo.client.clone()), Rules::default());
     let how = "your own: redial attach --ledger FILE --http URL  (or -- COMMAND ARGS…)".to_owned();

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP while an endpoint is open: the call is given up, the child is ended with its whole group,
+//! Ctrl-C, SIGTERM, SIGHUP and the other signals that end a program, while an endpoint is open: the call is given up, the child is ended with its whole group,
 //! and what became of the call is told. Nobody is left to guess whether something was sent.
 //!
 //! Over stdio the server is ended as always (stdin closed, SIGTERM, SIGKILL): it may still answer while it has
@@ -11,9 +11,9 @@ use crate::client::Client;
 use crate::error::{Error, Exit, Result};
 use crate::journal::CallId;
 use crate::model::lookup::is_look_up;
+use crate::signals::Ends;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// How long the report of an interrupted call may take: the bounded end of a child, and one read of the ledger.
@@ -37,18 +37,10 @@ impl Interrupt {
     pub fn listen() -> Interrupt {
         let (tx, rx) = watch::channel(Seen::default());
         // Where no handler can be installed the system's own rule goes on: the process ends.
-        if let (Ok(mut int), Ok(mut term), Ok(mut hup)) = (
-            signal(SignalKind::interrupt()),
-            signal(SignalKind::terminate()),
-            signal(SignalKind::hangup()),
-        ) {
+        if let Ok(mut ends) = Ends::listen() {
             tokio::spawn(async move {
                 loop {
-                    let name = tokio::select! {
-                        _ = int.recv() => "SIGINT",
-                        _ = term.recv() => "SIGTERM",
-                        _ = hup.recv() => "SIGHUP",
-                    };
+                    let name = ends.next().await;
                     tx.send_modify(|seen| *seen = Seen { times: seen.times + 1, name });
                 }
             });

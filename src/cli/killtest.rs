@@ -119,19 +119,12 @@ pub async fn run(a: KilltestArgs) -> Done {
     Ok(exit)
 }
 
-/// SIGTERM, SIGINT, SIGQUIT, or SIGHUP (the terminal was closed).
+/// Somebody ends this program, or the terminal was closed.
 pub async fn stopped() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::quit(),
-        SignalKind::hangup(),
-    ];
-    let [Ok(mut term), Ok(mut int), Ok(mut quit), Ok(mut hup)] = kinds.map(signal) else {
-        return std::future::pending().await;
-    };
-    tokio::select! { _ = term.recv() => {}, _ = int.recv() => {}, _ = quit.recv() => {}, _ = hup.recv() => {} }
+    match crate::signals::Ends::listen() {
+        Ok(mut ends) => drop(ends.next().await),
+        Err(_) => std::future::pending().await,
+    }
 }
 
 fn plan(a: &KilltestArgs) -> Result<Plan, Error> {

@@ -256,9 +256,19 @@ pub fn all_written() -> bool {
     !LOST.load(Ordering::Relaxed)
 }
 
+/// The terminal has gone, and whoever read there with it. (Of such a terminal nobody can say any more that it is one.)
+fn is_gone_terminal(e: &io::Error) -> bool {
+    let device = || {
+        let mode = rustix::fs::fstat(io::stdout()).map(|s| s.st_mode);
+        mode.is_ok_and(|m| rustix::fs::FileType::from_raw_mode(m).is_char_device())
+    };
+    e.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) && device()
+}
+
 fn said(written: io::Result<()>) -> bool {
     if let Err(e) = &written
         && e.kind() != io::ErrorKind::BrokenPipe
+        && !is_gone_terminal(e)
         && !LOST.swap(true, Ordering::Relaxed)
     {
         complain(&format!("the report could not be written to stdout: {e}"));

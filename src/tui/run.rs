@@ -11,6 +11,7 @@ use super::term::{self, Screen};
 use super::update::update;
 use super::update_scroll::clamp;
 use crate::error::{Error, Exit, Result};
+use crate::signals::Ends;
 use crate::time::Time;
 use ratatui::crossterm::event::{Event, MouseButton, MouseEventKind};
 use rustix::process::{Signal as Sig, kill_current_process_group};
@@ -182,7 +183,7 @@ fn take(app: &mut App, port: &Port, msg: Msg) {
 
 /// What a signal says.
 enum Told {
-    /// End: told by a person (INT, TERM), or the terminal is gone (HUP).
+    /// End: told by somebody, or the terminal is gone.
     End,
     /// The terminal has another size.
     Resized,
@@ -193,7 +194,7 @@ enum Told {
 }
 
 struct Signals {
-    end: [Signal; 3],
+    end: Ends,
     resized: Signal,
     stop: Signal,
     go_on: Signal,
@@ -201,22 +202,17 @@ struct Signals {
 
 impl Signals {
     fn new() -> io::Result<Signals> {
-        let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
-        let [a, b, c] = kinds.map(signal);
         let other = |s: Sig| signal(SignalKind::from_raw(s.as_raw()));
         Ok(Signals {
-            end: [a?, b?, c?],
+            end: Ends::listen()?,
             resized: signal(SignalKind::window_change())?,
             stop: other(Sig::TSTP)?,
             go_on: other(Sig::CONT)?,
         })
     }
     async fn next(&mut self) -> Told {
-        let [a, b, c] = &mut self.end;
         tokio::select! {
-            _ = a.recv() => Told::End,
-            _ = b.recv() => Told::End,
-            _ = c.recv() => Told::End,
+            _ = self.end.next() => Told::End,
             _ = self.resized.recv() => Told::Resized,
             _ = self.stop.recv() => Told::Stop,
             _ = self.go_on.recv() => Told::GoOn,

@@ -37,7 +37,10 @@ use crate::config::{self, Config};
 use crate::error::{Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::list::Judging;
+use crate::signals::Ends;
 use crate::time::Time;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -131,7 +134,8 @@ pub async fn run(setup: Setup) -> Result<Exit> {
     let how_to = app.start.demo.as_ref().map(|d| d.how.clone());
     let more = More { questions, stderr_file, flags, how_to };
     let hands = tokio::spawn(serve(inspector, reach, more, news, inbox));
-    let done = drive(&mut app, Port { msgs, effects }).await;
+    // A panic must not keep the rest from being given back: what was started here ends with this.
+    let done = AssertUnwindSafe(drive(&mut app, Port { msgs, effects })).catch_unwind().await;
     memory.take(&app, ledger.as_deref());
     if let Some(file) = &file {
         memory.save(file);
@@ -139,9 +143,24 @@ pub async fn run(setup: Setup) -> Result<Exit> {
     hands.abort();
     tokio::time::timeout(LAST_WORDS, hands).await.ok();
     if let Some(client) = client {
-        client.close().await;
+        end(&client).await;
     }
-    done
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Ends the endpoint; who can't wait for that sends another signal.
+async fn end(client: &Client) {
+    let again = async {
+        match Ends::listen() {
+            Ok(mut ends) => drop(ends.next().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = client.close() => return,
+        () = again => {}
+    }
+    client.close_now().await;
 }
 
 /// A ledger's name among those whose filter is remembered.

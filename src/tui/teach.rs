@@ -12,6 +12,7 @@ use crate::error::{Error, Exit, Result};
 use crate::lab::class::{Class, Shown};
 use crate::lab::lesson::{Act, LESSONS, Lesson, Step, Until};
 use crate::lab::progress;
+use crate::signals::Ends;
 use ratatui::crossterm::event::Event;
 use std::collections::BTreeSet;
 use std::io;
@@ -266,19 +267,8 @@ pub async fn run(first: Option<usize>, theme: Option<Theme>) -> Result<Exit> {
         None => super::theme::Themes::built_in()?.for_terminal(false).theme().clone(),
     };
     let no_terminal = |e: io::Error| Error::usage(format!("the terminal can't be used: {e}"));
-    let kinds = [
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-        SignalKind::interrupt(),
-        SignalKind::window_change(),
-    ];
-    let [a, b, c, d] = kinds.map(signal);
-    let mut signals = [
-        a.map_err(no_terminal)?,
-        b.map_err(no_terminal)?,
-        c.map_err(no_terminal)?,
-        d.map_err(no_terminal)?,
-    ];
+    let size = signal(SignalKind::window_change()).map_err(no_terminal)?;
+    let mut signals = (Ends::listen().map_err(no_terminal)?, size);
     let mut screen = Screen::enter().map_err(no_terminal)?;
     let done = turn(first, &theme, &mut screen, &mut signals).await;
     drop(screen);
@@ -290,7 +280,7 @@ async fn turn(
     first: Option<usize>,
     theme: &Theme,
     screen: &mut Screen,
-    signals: &mut [tokio::signal::unix::Signal; 4],
+    signals: &mut (Ends, tokio::signal::unix::Signal),
 ) -> Result<()> {
     let mut school = School { finished: progress::finished(), ..School::default() };
     let mut class: Option<Class> = None;
@@ -299,7 +289,7 @@ async fn turn(
     let todo = first.map(|l| open(&mut school, l)).unwrap_or_default();
     carry_out(todo, &mut class)?;
     let began = Instant::now();
-    let [term, hup, int, size] = signals;
+    let (ends, size) = signals;
     while !school.quitting {
         // A terminal that went away is a hang-up, not a fault.
         if screen.paint(|frame| view::view(&school, theme, frame)).is_err() {
@@ -317,9 +307,7 @@ async fn turn(
         };
         let msg = tokio::select! { biased;
             () = term::panicked() => break,
-            _ = term.recv() => break,
-            _ = hup.recv() => break,
-            _ = int.recv() => break,
+            _ = ends.next() => break,
             // No key comes with another size: it is painted anew.
             _ = size.recv() => {
                 school.answering.unread();

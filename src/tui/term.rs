@@ -21,6 +21,7 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{execute, style};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, BufWriter, Stdout};
+use std::mem::ManuallyDrop;
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -44,7 +45,9 @@ static HOOK: Once = Once::new();
 
 /// The screen while it is ours. Only one at a time; made and dropped on the thread that draws.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: on its way out ratatui tells standard error what went wrong, and panics where that is the terminal
+    /// that is gone. What has to be given back is given back by `leave`.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     seen: Seen,
     mouse: bool,
 }
@@ -68,7 +71,11 @@ impl Screen {
             .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste))
             .and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout()))));
         match entered {
-            Ok(terminal) => Ok(Screen { terminal, seen: Seen::default(), mouse: false }),
+            Ok(terminal) => Ok(Screen {
+                terminal: ManuallyDrop::new(terminal),
+                seen: Seen::default(),
+                mouse: false,
+            }),
             Err(e) => {
                 leave();
                 Err(e)
@@ -148,7 +155,8 @@ impl Screen {
         self.mouse = false;
         // A new one knows nothing of what was on the screen. (`Terminal::clear` asks the terminal for its cursor and
         // waits for the answer, which the reading thread may take.)
-        self.terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+        let anew = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+        self.terminal = ManuallyDrop::new(anew);
         Ok(())
     }
 }
@@ -175,15 +183,11 @@ impl Drop for Screen {
 /// of them fail, and nothing can be done about it.
 fn leave() {
     if ACTIVE.swap(false, Ordering::SeqCst) {
-        execute!(
-            io::stdout(),
-            EndSynchronizedUpdate,
-            Print(MOUSE_OFF),
-            DisableBracketedPaste,
-            LeaveAlternateScreen,
-            Show
-        )
-        .ok();
+        execute!(io::stdout(), EndSynchronizedUpdate).ok();
+        execute!(io::stdout(), Print(MOUSE_OFF)).ok();
+        execute!(io::stdout(), DisableBracketedPaste).ok();
+        execute!(io::stdout(), LeaveAlternateScreen).ok();
+        execute!(io::stdout(), Show).ok();
         disable_raw_mode().ok();
     }
 }
