@@ -1,10 +1,13 @@
 //! `redial attach`, and `redial` at a terminal: the screen on a ledger, an endpoint, both, or the demo.
 
 use super::args::AttachArgs;
+use super::args::RowsArgs;
 use super::connect::settings;
 use super::interrupt::Interrupt;
 use super::open::open_ledger;
+use super::plain::complain;
 use super::report::Done;
+use super::rows;
 use crate::client::{Answerer, Client, Settings};
 use crate::config::Config;
 use crate::demo::stage;
@@ -24,6 +27,12 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
         return Err(Error::usage("attach needs something to attach to")
             .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
+    }
+    if is_dumb() && ledger.is_some() {
+        complain("this terminal can't show a screen (TERM=dumb): here are the rows of the ledger");
+        let rows =
+            RowsArgs { filter: vec![], state: vec![], limit: None, json: false, ledger: a.ledger };
+        return rows::run(rows).await;
     }
     need_terminal()?;
     if let Some(folder) = a.stderr_file.as_deref().filter(|f| f.is_dir()) {
@@ -93,7 +102,12 @@ pub async fn demo(config: &Config) -> Done {
 /// Whether a screen can be opened here.
 pub fn has_terminal() -> bool {
     use std::io::IsTerminal;
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !is_dumb()
+}
+
+/// The terminal can only print lines (an editor's shell).
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|t| t == "dumb")
 }
 
 fn need_terminal() -> Result<()> {

@@ -232,7 +232,10 @@ fn wrap(text: &str, room: usize) -> Vec<&str> {
 fn terminal_width(out: impl AsFd) -> Option<usize> {
     // Fails where there is no terminal.
     let size = rustix::termios::tcgetwinsize(out).ok()?;
-    Some(usize::from(size.ws_col)).filter(|w| *w >= NARROW)
+    // A terminal that says 0x0 says nothing.
+    let assumed = || crate::tui::term::assumed_size().0;
+    let columns = if size.ws_col == 0 { assumed() } else { size.ws_col };
+    Some(usize::from(columns)).filter(|w| *w >= NARROW)
 }
 
 /// Writes raw text (JSON documents) to stdout, as [`Plain::print`] does.

@@ -52,6 +52,7 @@ pub enum Action {
     Themes,
     Mouse,
     Suspend,
+    Redraw,
     // A call that waits.
     Cancel,
     StopWaiting,
@@ -321,6 +322,7 @@ pub static TABLE: &[Entry] = {
         entry(Main, A::Themes, false, "theme", &["t"], "choose a theme"),
         entry(Main, A::Mouse, false, "mouse", &["m"], "switch the mouse off or on (off, the terminal selects text)"),
         entry(Main, A::Suspend, false, "suspend", &["ctrl-z"], "stop and go to the shell; fg comes back"),
+        entry(Main, A::Redraw, false, "redraw", &["ctrl-l"], "draw the screen anew, over whatever else was written there"),
         entry(Main, A::Palette, true, "all", &[":"], "every action, by name"),
         entry(Main, A::Help, true, "help", &["?"], "this help"),
         entry(Main, A::Quit, true, "quit", &["q", "ctrl-c"], "quit; asks while calls are in flight"),

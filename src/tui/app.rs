@@ -188,6 +188,8 @@ pub struct App {
     pub ring: Option<String>,
     /// Text for the clipboard, likewise.
     pub clipboard: Option<String>,
+    /// Everything is to be drawn anew.
+    pub redraw: bool,
     /// The program is to be stopped, as a shell's job.
     pub suspending: bool,
     /// What this run sent, oldest first.
@@ -253,6 +255,7 @@ impl App {
             bell: Bell::Off,
             ring: None,
             clipboard: None,
+            redraw: false,
             suspending: false,
             sent: Vec::new(),
             questions: Vec::new(),

@@ -67,6 +67,10 @@ async fn turn(
     let mut drawn = began;
     let (mut dirty, mut urgent, mut open) = (true, true, true);
     while !app.quitting {
+        if std::mem::take(&mut app.redraw) {
+            screen.redraw()?;
+            (dirty, urgent) = (true, true);
+        }
         if let Some(text) = app.clipboard.take() {
             screen.copy(&text)?;
         }
@@ -90,7 +94,7 @@ async fn turn(
             signal = signals.next() => match signal {
                 Told::End => return Ok(()),
                 Told::Resized => {
-                    let (w, h) = screen.size()?;
+                    let (w, h) = screen.resized()?;
                     take(app, port, Msg::Resize(w, h));
                     dirty = true;
                 }

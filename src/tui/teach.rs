@@ -311,6 +311,9 @@ async fn turn(
             // No key comes with another size: it is painted anew.
             _ = size.recv() => {
                 school.answering.unread();
+                if screen.resized().is_err() {
+                    break;
+                }
                 continue;
             }
             typed = input.next() => {
@@ -321,6 +324,13 @@ async fn turn(
                 }
                 match event {
                     Event::Key(event) => match Key::from_event(event) {
+                        Some((key, _)) if key.ctrl && key.code == Code::Char('l') => {
+                            school.answering.unread();
+                            if screen.redraw().is_err() {
+                                break;
+                            }
+                            continue;
+                        }
                         Some((key, _)) => Msg::Key(key),
                         None => continue,
                     },

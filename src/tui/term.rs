@@ -8,7 +8,6 @@ use super::app::App;
 use super::view::{Seen, view};
 use crate::config::Bell;
 use crate::text;
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::cursor::Show;
@@ -16,9 +15,11 @@ use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
-    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
 };
 use ratatui::crossterm::{execute, style};
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, BufWriter, Stdout};
 use std::mem::ManuallyDrop;
@@ -47,7 +48,9 @@ static HOOK: Once = Once::new();
 pub struct Screen {
     /// Never dropped: on its way out ratatui tells standard error what went wrong, and panics where that is the terminal
     /// that is gone. What has to be given back is given back by `leave`.
-    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
+    terminal: ManuallyDrop<Taken>,
+    /// The terminal says how large it is.
+    told: bool,
     seen: Seen,
     mouse: bool,
 }
@@ -69,11 +72,12 @@ impl Screen {
         ACTIVE.store(true, Ordering::SeqCst);
         let entered = enable_raw_mode()
             .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste))
-            .and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout()))));
+            .and_then(|()| terminal());
         match entered {
             Ok(terminal) => Ok(Screen {
                 terminal: ManuallyDrop::new(terminal),
                 seen: Seen::default(),
+                told: told_size().is_ok_and(|t| t.1),
                 mouse: false,
             }),
             Err(e) => {
@@ -88,7 +92,33 @@ impl Screen {
     /// # Errors
     /// When the terminal is gone.
     pub fn size(&self) -> io::Result<(u16, u16)> {
-        self.terminal.size().map(|s| (s.width, s.height))
+        told_size().map(|t| t.0)
+    }
+
+    /// Takes note of another size.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn resized(&mut self) -> io::Result<(u16, u16)> {
+        let (size, told) = told_size()?;
+        // ratatui asks for the size by itself, but for a terminal that doesn't say it.
+        if !told || !self.told {
+            self.redraw()?;
+        }
+        Ok(size)
+    }
+
+    /// Draws everything anew, over whatever else was written there.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn redraw(&mut self) -> io::Result<()> {
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        // A new one knows nothing of what was on the screen. (`Terminal::clear` asks the terminal for its cursor and
+        // waits for the answer, which the reading thread may take.)
+        self.terminal = ManuallyDrop::new(terminal()?);
+        self.told = told_size()?.1;
+        Ok(())
     }
 
     /// Draws one frame; returns what drawing found out.
@@ -151,13 +181,9 @@ impl Screen {
         disable_raw_mode()?;
         ACTIVE.store(true, Ordering::SeqCst);
         enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Clear(ClearType::All))?;
+        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
         self.mouse = false;
-        // A new one knows nothing of what was on the screen. (`Terminal::clear` asks the terminal for its cursor and
-        // waits for the answer, which the reading thread may take.)
-        let anew = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
-        self.terminal = ManuallyDrop::new(anew);
-        Ok(())
+        self.redraw()
     }
 }
 
@@ -171,6 +197,37 @@ impl Screen {
         self.terminal.draw(draw)?;
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
+}
+
+type Taken = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+fn terminal() -> io::Result<Taken> {
+    let backend = CrosstermBackend::new(BufWriter::new(io::stdout()));
+    match told_size()? {
+        (_, true) => Terminal::new(backend),
+        ((w, h), false) => {
+            let viewport = Viewport::Fixed(Rect::new(0, 0, w, h));
+            Terminal::with_options(backend, TerminalOptions { viewport })
+        }
+    }
+}
+
+/// Columns and rows, and whether the terminal itself says so: a serial line, a container, or an editor's shell may say
+/// 0x0, which is no size.
+fn told_size() -> io::Result<((u16, u16), bool)> {
+    let (w, h) = size()?;
+    let told = w > 0 && h > 0;
+    let (columns, lines) = assumed_size();
+    Ok((if told { (w, h) } else { (columns, lines) }, told))
+}
+
+/// What a terminal that doesn't say its size is taken for: `COLUMNS` and `LINES`, else 80x24.
+pub fn assumed_size() -> (u16, u16) {
+    let of = |name: &str, else_: u16| {
+        let value = std::env::var(name).ok().and_then(|v| v.trim().parse().ok());
+        value.filter(|n| (1..=1_000).contains(n)).unwrap_or(else_)
+    };
+    (of("COLUMNS", 80), of("LINES", 24))
 }
 
 impl Drop for Screen {

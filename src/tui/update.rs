@@ -255,6 +255,11 @@ fn press(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
 
 fn take_key(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
     let context = app.context();
+    // Foreign bytes can be anywhere: in every place, but where the key means something else.
+    let here = app.keymap.lookup(context, key);
+    if here.is_none() && app.keymap.lookup(Context::Main, key) == Some(Action::Redraw) {
+        return redraw(app);
+    }
     if app.is_too_small() {
         // What can't be seen can't be agreed to: only leaving works until there is room to show things.
         if let Some(a @ (Action::Quit | Action::QuitNow | Action::Close)) =
@@ -288,6 +293,12 @@ fn take_key(app: &mut App, key: Key, repeat: bool, out: &mut Vec<Effect>) {
             _ => {}
         },
     }
+}
+
+/// Draws everything anew; what is asked has to be read anew as well.
+pub(super) fn redraw(app: &mut App) {
+    app.redraw = true;
+    app.answering.unread();
 }
 
 fn moves(action: Action) -> bool {

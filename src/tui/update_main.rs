@@ -92,6 +92,7 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             app.said = Some((Tone::Plain, format!("the mouse is {on}")));
         }
         Action::Suspend => app.suspending = true,
+        Action::Redraw => super::update::redraw(app),
         Action::GoTo => app.overlay = Some(Overlay::GoTo(String::new())),
         Action::Filter => {
             app.pane = Pane::Requests;
