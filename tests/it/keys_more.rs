@@ -618,6 +618,7 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (_, A::Log) => matches!(a.overlay, Some(Overlay::Log { .. })),
         (_, A::Mouse) => a.mouse,
         (_, A::Suspend) => a.suspending,
+        (_, A::Redraw) => a.redraw,
         (_, A::Help) => matches!(a.overlay, Some(Overlay::Help(_))),
         other => panic!("nobody says what {other:?} does"),
     }

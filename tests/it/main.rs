@@ -46,6 +46,7 @@ mod pty_calls;
 mod pty_demo;
 mod pty_more;
 mod pty_restore;
+mod random_keys;
 mod record_broken;
 mod record_http;
 mod record_kills;

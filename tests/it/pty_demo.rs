@@ -50,3 +50,41 @@ fn keys_finish_the_abandoned_request_and_a_second_try_changes_nothing() {
     pty.drained();
     pty.screen(|s| assert!(!s.alternate_screen() && !s.hide_cursor() && !s.bracketed_paste()));
 }
+
+#[test]
+fn whatever_ends_the_demo_gives_the_terminal_back_and_leaves_no_folder() {
+    use rustix::process::Signal;
+    let ends =
+        [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::TERM];
+    for signal in ends.map(Some).into_iter().chain([None]) {
+        let folder = tempfile::tempdir().unwrap();
+        let tmp = folder.path().to_str().unwrap();
+        let mut pty =
+            Pty::start(Path::new(env!("CARGO_BIN_EXE_redial")), &[], &[("TMPDIR", tmp)], (140, 40));
+        pty.wait_for("r re-issue");
+        match signal {
+            Some(signal) => pty.signal(signal),
+            None => pty.hang_up(),
+        }
+        assert_eq!(pty.ended(), 0, "{signal:?}");
+        if signal.is_some() {
+            pty.drained();
+            pty.screen(|s| assert!(!s.alternate_screen() && !s.hide_cursor(), "{signal:?}"));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{signal:?}");
+    }
+}
+
+#[test]
+fn a_terminal_without_a_size_is_80_by_24_and_a_dumb_one_gets_a_report() {
+    let exe = Path::new(env!("CARGO_BIN_EXE_redial"));
+    let mut pty = Pty::start(exe, &[], &[], (0, 0));
+    pty.wait_for("? help");
+    pty.wait("24 lines and no more", |s| s.contents().lines().count() <= 24);
+    pty.send("q");
+    assert_eq!(pty.ended(), 0);
+    let mut pty = Pty::start(exe, &[], &[("TERM", "dumb")], (100, 200));
+    assert_eq!(pty.ended(), 0);
+    pty.drained();
+    assert!(!pty.bytes().windows(8).any(|w| w == b"\x1b[?1049h"), "no screen was opened");
+}

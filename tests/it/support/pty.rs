@@ -7,8 +7,9 @@ use std::num::NonZero;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+/// A terminal that says no size is looked at as one of 80x80.
 fn cells(n: u16) -> NonZero<u16> {
-    NonZero::new(n).unwrap()
+    NonZero::new(if n == 0 { 80 } else { n }).unwrap()
 }
 
 /// What came out so far.
@@ -102,11 +103,15 @@ impl Pty {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
-    /// Types raw bytes.
+    /// Types raw bytes. A program that has just ended takes none.
     pub fn send(&mut self, bytes: &str) {
         let writer = self.writer.as_mut().unwrap();
-        writer.write_all(bytes.as_bytes()).unwrap();
-        writer.flush().unwrap();
+        writer.write_all(bytes.as_bytes()).and_then(|()| writer.flush()).ok();
+    }
+
+    /// It has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Types an answer to a question, which has to be on the screen for a moment first: what is waited for here is time.
