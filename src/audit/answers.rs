@@ -8,7 +8,6 @@ use super::fact::At;
 use super::fold::{Audit, Exchange, Key, Open, Waits};
 use super::handle::Who;
 use super::lean;
-use crate::journal::AnswerStatus;
 use crate::journal::belongs;
 use crate::json::raw;
 use crate::wire::broken::{broken, fault};
@@ -272,5 +271,5 @@ pub(super) fn unfinished(result: &str, legacy: bool) -> bool {
     let bare = ["content", "structuredContent", "resultType", "task"]
         .iter()
         .all(|key| raw::get(result, key).is_none());
-    !bare && crate::journal::call::answer_status(result, legacy) != AnswerStatus::Done
+    !bare && crate::journal::says::unfinished(result, legacy)
 }

@@ -147,6 +147,8 @@ pub struct CallJson {
     pub outcome: &'static str,
     pub why: String,
     pub answer_status: Option<&'static str>,
+    #[serde(skip)]
+    said: Option<AnswerStatus>,
     pub sent: u32,
     pub rounds: u32,
     pub late: bool,
@@ -167,6 +169,7 @@ impl CallJson {
             outcome: call.outcome().map_or("unknown", Outcome::word),
             why: s.map(|s| s.why.clone()).unwrap_or_default(),
             answer_status: s.and_then(|s| s.answer_status).map(AnswerStatus::word),
+            said: s.and_then(|s| s.answer_status),
             sent: call.sent,
             rounds: call.rounds,
             late: s.is_some_and(|s| s.late),
@@ -196,14 +199,14 @@ impl CallJson {
 
     /// The outcome in words, and how it looks.
     pub fn outcome_words(&self) -> (Role, String) {
-        let role = match (self.outcome, self.answer_status) {
-            ("ok", Some("done")) => Role::Good,
+        let role = match (self.outcome, self.said) {
+            ("ok", Some(AnswerStatus::Done)) => Role::Good,
+            ("ok", Some(AnswerStatus::Unsaid)) => Role::Text,
             ("ok" | "unknown", _) => Role::Warn,
             _ => Role::Bad,
         };
-        let words = match self.answer_status {
-            Some("in_progress") => "ok, in progress".to_owned(),
-            Some("unknown") => "ok, but it does not say that it is done".to_owned(),
+        let words = match self.said {
+            Some(AnswerStatus::InProgress) => "ok, in progress".to_owned(),
             _ => self.outcome.replace('_', " "),
         };
         (role, words)
@@ -232,7 +235,7 @@ impl CallJson {
         p.field("took", Role::Dim, &took);
         if matches!(self.outcome, "unknown" | "not_sent" | "refused") {
             self.witness.plain(p);
-        } else if role != Role::Good {
+        } else if !matches!(role, Role::Good | Role::Text) {
             self.witness.tails(p, "");
         }
     }

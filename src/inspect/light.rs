@@ -30,6 +30,7 @@ pub fn copy(s: &Session) -> Session {
             session_id: g.session_id.clone(),
             ending: g.ending.clone(),
             left: g.left.clone(),
+            boot: g.boot.clone(),
             ..*g
         });
         let mut light = Session::default();

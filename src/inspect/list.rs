@@ -4,7 +4,7 @@
 //! It is made by `scan`, in the background where a face follows a living ledger; windows are judged with the
 //! newest one.
 
-use super::request::{Called, called_ids, read_called, rows_of};
+use super::request::{Called, called_ids, read_called, remember_called, rows_of};
 use super::scan::{GROUPS, LOOSE, PIECE, UNFINISHED};
 use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
@@ -130,6 +130,8 @@ pub struct Judging {
     pub called: Called,
     /// Effects of those of them that have no row.
     pub loose: HashMap<String, LooseEffects>,
+    /// When those were read.
+    pub called_at: Time,
     /// The newest overview.
     pub overview: Overview,
     look_up: String,
@@ -140,16 +142,22 @@ impl Inspector {
     pub async fn judging(&self, mut overview: Overview) -> Judging {
         let session = self.session();
         let (mut called, mut loose) = (Called::new(), HashMap::new());
+        let mut called_at = overview.at;
         if let (Some(ledger), Some(s)) = (&self.ledger, &session) {
             let ids = called_ids(s);
             let asked = ids.clone();
-            let read = ledger.read_async(move |r| read_wire(r, &asked)).await;
+            let read = ledger.read_async(move |r| Ok((Time::now(), read_wire(r, &asked)?))).await;
+            let read = read.map(|(at, both)| {
+                called_at = at;
+                both
+            });
             // Unreadable now: nobody can say which of these requests have rows.
             let unread = |e: LedgerError| {
                 (ids.into_iter().map(|id| (id, Err(e.clone()))).collect(), HashMap::new())
             };
             (called, loose) = read.unwrap_or_else(unread);
         }
+        remember_called(&mut self.seen(), &called, called_at);
         let answered = session.iter().flat_map(|s| s.calls.values()).filter(|c| {
             let id = c.request_id.as_deref().unwrap_or_default();
             answered_done(c, &self.look_up) && matches!(called.get(id), Some(Ok(None)))
@@ -161,7 +169,15 @@ impl Inspector {
             ));
         }
         let paired = if session.is_some() { self.pairing().await } else { Paired::default() };
-        Judging { session, paired, called, loose, overview, look_up: self.look_up.clone() }
+        Judging {
+            session,
+            paired,
+            called,
+            loose,
+            called_at,
+            overview,
+            look_up: self.look_up.clone(),
+        }
     }
 
     /// Judges a window of neighbouring rows from a read that began at `read_at`, and notices the rows that were
@@ -175,7 +191,10 @@ impl Inspector {
     ) -> Vec<Line> {
         if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
             let (low, high) = (first.rowid.min(last.rowid), first.rowid.max(last.rowid));
-            self.seen().histories.window(rows, low, high, read_at);
+            let mut seen = self.seen();
+            if seen.holds(read_at) {
+                seen.histories.window(rows, low, high, read_at);
+            }
         }
         self.lines(rows, judging, now)
     }
@@ -184,7 +203,8 @@ impl Inspector {
     pub fn lines(&self, rows: &[Row], judging: &Judging, now: Time) -> Vec<Line> {
         let seen = self.seen();
         let context = self.context(&seen.histories, judging, now);
-        rows.iter().map(|row| line(row, &context, judging, now, HashCheck::NotChecked)).collect()
+        let hash = |row: &Row| seen.hashes.get(&row.request_id).copied().unwrap_or_default();
+        rows.iter().map(|row| line(row, &context, judging, now, hash(row))).collect()
     }
 
     /// [`Inspector::lines`], each with the arguments of its calls checked against the row's hash: the worst of them
@@ -242,7 +262,7 @@ impl Inspector {
         ids.retain(|id| known.insert(*id) && no_row(id));
         ids.retain(|id| !context.calls_of(id).is_empty());
         let view = match &self.ledger {
-            Some(_) => LedgerView::Read(judging.overview.at),
+            Some(_) => LedgerView::Read(judging.called_at),
             None => LedgerView::None,
         };
         ids.into_iter()

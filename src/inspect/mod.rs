@@ -24,7 +24,7 @@ pub mod wanted;
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::judge::gate::HintOverride;
-use crate::judge::{OwnerClaims, OwnerView, Rules};
+use crate::judge::{HashCheck, OwnerClaims, OwnerView, Rules};
 use crate::ledger::{Ledger, Row, Stamp, Survey};
 use crate::model::Histories;
 use crate::model::hash::Proof;
@@ -57,11 +57,17 @@ pub struct Inspector {
 /// What was seen of rows while this program ran.
 #[derive(Default)]
 pub(crate) struct Seen {
+    /// Of which life of the ledger.
+    life: u64,
+    /// Since when that life is known; `None` for the first one. What was read, asked or sent before says nothing of it.
+    pub since: Option<Time>,
     pub histories: Histories,
     /// When a request was last looked for and not there.
     pub absent: HashMap<String, Time>,
     /// What the ledger had right after each look-up.
     pub first_reads: FirstReads,
+    /// How the arguments seen of a request compared with its row, when it was looked at: the list says the same.
+    pub hashes: HashMap<String, HashCheck>,
     /// Rows that prove the recipe, and with which file and how many calls they were looked for.
     pub proofs: Option<((Stamp, usize), Vec<Proof>)>,
     /// What the last pass over the ledger taught.
@@ -70,6 +76,13 @@ pub(crate) struct Seen {
     pub asked_again: Option<(u32, std::time::Instant)>,
     /// Rows of every group of equal hashes, as that pass found them, with the time.
     pub groups: Option<(Time, Groups)>,
+}
+
+impl Seen {
+    /// Whether a read that began then is of this ledger.
+    pub fn holds(&self, read_at: Time) -> bool {
+        self.since.is_none_or(|since| read_at >= since)
+    }
 }
 
 /// Rows with equal hashes, by hash.
@@ -106,8 +119,14 @@ impl Inspector {
         }
     }
 
+    /// What was seen of the ledger that lies there now: of another one, or of an older state of it, nothing holds.
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let life = self.ledger.as_ref().map_or(0, Ledger::life);
+        if seen.life != life {
+            *seen = Seen { life, since: Some(Time::now()), ..Seen::default() };
+        }
+        seen
     }
 
     /// The owners of the last pass, while they still hold: the file has not changed, or it is so large that a

@@ -153,6 +153,9 @@ impl Inspector {
             },
         };
         let facts = context.gather(id, ledger, hash.check);
+        if args.is_none() && found.is_some() {
+            seen.hashes.insert(id.to_owned(), hash.check);
+        }
         let line = Line::new(&facts, at);
         let (effects_total, noun) = match &read {
             Some(Ok(f)) => (f.effects_total, f.noun.clone()),
@@ -284,14 +287,31 @@ fn how(r: &Reader<'_>, id: &str, more_twins: bool) -> Result<How, LedgerError> {
 fn remember(seen: &mut super::Seen, id: &str, found: &Found) {
     found.called.keys().for_each(|id| seen.histories.pin(id));
     let own = std::iter::once((id, &found.row)).filter(|(id, _)| !id.is_empty());
-    let called =
-        found.called.iter().filter_map(|(id, row)| Some((id.as_str(), row.as_ref().ok()?)));
-    for (id, row) in own.chain(called) {
+    note(seen, own, found.at);
+    remember_called(seen, &found.called, found.at);
+}
+
+/// Every read of rows is told to the histories, whoever made it: what is concluded of a request can't depend on which
+/// part of a face asked.
+pub(super) fn remember_called(seen: &mut super::Seen, called: &Called, at: Time) {
+    let read = called.iter().filter_map(|(id, row)| Some((id.as_str(), row.as_ref().ok()?)));
+    note(seen, read, at);
+}
+
+fn note<'a>(
+    seen: &mut super::Seen,
+    rows: impl Iterator<Item = (&'a str, &'a Option<Row>)>,
+    at: Time,
+) {
+    if !seen.holds(at) {
+        return;
+    }
+    for (id, row) in rows {
         match row {
-            Some(row) => seen.histories.observe(row, found.at),
+            Some(row) => seen.histories.observe(row, at),
             None => {
-                seen.histories.missing(id, found.at);
-                seen.absent.insert(id.to_owned(), found.at);
+                seen.histories.missing(id, at);
+                seen.absent.insert(id.to_owned(), at);
             }
         }
     }
@@ -305,8 +325,8 @@ fn paired(
     seen: &mut super::Seen,
 ) -> Paired {
     let (Some(session), Some(found)) = (session, found) else { return Paired::default() };
-    let super::Seen { histories, absent, first_reads, .. } = seen;
-    Paired::fold(session, look_up, first_reads, |id| {
+    let super::Seen { histories, absent, first_reads, since, .. } = seen;
+    Paired::fold_since(*since, session, look_up, first_reads, |id| {
         let row = found.called.get(id)?.as_ref().ok()?.clone();
         let (absent_at, there_since) = (absent.get(id).copied(), histories.there_since(id));
         let done_since = histories.done_since(id);

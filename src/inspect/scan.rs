@@ -105,7 +105,9 @@ impl Inspector {
         }
         {
             let mut seen = self.seen();
-            view.unfinished.iter().for_each(|row| seen.histories.observe(row, at));
+            if seen.holds(at) {
+                view.unfinished.iter().for_each(|row| seen.histories.observe(row, at));
+            }
         }
         if let Some(how) = &view.how {
             self.know(how.stamp, view.rows, &view.owners);

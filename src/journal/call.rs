@@ -1,6 +1,6 @@
 //! One `tools/call` on the wire and what became of it (design: "Words", outcome and answer status).
 
-use super::live::{Live, Task};
+use super::live::Live;
 use super::text::Text;
 use crate::json::raw::{self, Object};
 use crate::time::Time;
@@ -47,7 +47,9 @@ pub enum AnswerStatus {
     Done,
     /// The server gave up waiting; the work is not finished.
     InProgress,
-    /// The answer does not say that it is finished.
+    /// It answered, and says nothing of it.
+    Unsaid,
+    /// Something in the answer speaks against it, or it is no answer of a tool.
     Unknown,
 }
 
@@ -57,7 +59,7 @@ impl AnswerStatus {
         match self {
             AnswerStatus::Done => "done",
             AnswerStatus::InProgress => "in_progress",
-            AnswerStatus::Unknown => "unknown",
+            AnswerStatus::Unsaid | AnswerStatus::Unknown => "unknown",
         }
     }
 }
@@ -155,23 +157,38 @@ pub fn answer_object(result: &str) -> Option<String> {
 /// The same of a result whose members are read already.
 fn object_in(result: &Object<'_>) -> Option<String> {
     let structured = result.get("structuredContent").filter(|s| raw::is_object(s));
-    let unwrap = |text: &str| -> String {
-        match raw::members(text) {
-            Some(m) if m.len() == 1 && m[0].0 == "result" && raw::is_object(m[0].1) => {
-                m[0].1.to_owned()
-            }
-            _ => text.to_owned(),
-        }
-    };
     if let Some(s) = structured {
-        return Some(unwrap(s));
+        return Some(unwrapped(s));
     }
     let content = raw::items(result.get("content")?)?;
     content.iter().find_map(|item| {
         let text = raw::get(item, "text").filter(|t| may_hold_object(t))?;
         let text = raw::as_str(text)?;
-        (raw::is_object(&text) && raw::members(&text).is_some()).then(|| unwrap(&text))
+        (raw::is_object(&text) && raw::members(&text).is_some()).then(|| unwrapped(&text))
     })
+}
+
+/// The object inside the one wrapper that is looked through.
+pub(super) fn unwrapped(text: &str) -> String {
+    match raw::members(text) {
+        Some(m) if m.len() == 1 && m[0].0 == "result" && raw::is_object(m[0].1) => {
+            m[0].1.to_owned()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The longest prose that is looked at for a word.
+const PROSE: usize = 64;
+
+/// The texts of a result that may say something of the request: those that may be an object, and short ones.
+pub(super) fn answer_texts(result: &Object<'_>) -> Vec<String> {
+    let items = result.get("content").and_then(raw::items).unwrap_or_default();
+    let texts = items.into_iter().filter_map(|item| {
+        let text = raw::get(item, "text").filter(|t| may_hold_object(t) || t.len() <= PROSE)?;
+        raw::as_str(text)
+    });
+    texts.collect()
 }
 
 /// Whether a JSON string can begin with an object: a look at its head saves decoding megabytes of prose.
@@ -195,106 +212,4 @@ pub fn is_wordless(result: &str) -> bool {
     let blank = |item: &str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());
     let structured = raw::get(result, "structuredContent").is_some_and(|s| !raw::is_null(s));
     items.iter().all(|i| blank(i)) && !structured
-}
-
-/// What an `ok` result says of the request. A status word decides; an answer that only says when to come
-/// back is not success (field log, rows 29 and 98), and one that is no CallToolResult says nothing. `legacy`: it
-/// answers a call of a revision before 2026-07-28, where `resultType` is a member like any other.
-pub fn answer_status(result: &str, legacy: bool) -> AnswerStatus {
-    status_in(result, &Object::read(result), legacy)
-}
-
-/// The same of a result whose members are read already.
-pub(super) fn status_in(text: &str, result: &Object<'_>, legacy: bool) -> AnswerStatus {
-    if Task::of_result(text, result, Time(0), legacy).is_some() {
-        return AnswerStatus::InProgress;
-    }
-    match result.get_str("resultType").as_deref() {
-        _ if legacy => {}
-        None | Some("complete") => {}
-        Some("input_required" | "task") => return AnswerStatus::InProgress,
-        Some(_) => return AnswerStatus::Unknown,
-    }
-    let has_content = result.get("content").is_some_and(|c| c.trim_start().starts_with('['));
-    let structured = result.get("structuredContent").is_some_and(|s| !raw::is_null(s));
-    if !has_content && !structured {
-        return AnswerStatus::Unknown;
-    }
-    let Some(object) = object_in(result) else { return AnswerStatus::Done };
-    let status = raw::get_str(&object, "status");
-    let status = status.map(|s| s.trim().to_ascii_lowercase().replace(['-', ' '], "_"));
-    match status.as_deref() {
-        Some(
-            "in_progress" | "inprogress" | "running" | "pending" | "processing" | "working"
-            | "queued" | "started" | "waiting" | "accepted" | "submitted" | "scheduled"
-            | "retrying" | "input_required",
-        ) => AnswerStatus::InProgress,
-        // An end without the work, or none at all: nothing here says that it is done.
-        Some(
-            "unknown" | "abandoned" | "outcome_unknown" | "failed" | "failure" | "error"
-            | "expired" | "cancelled" | "canceled" | "aborted" | "rejected" | "timeout"
-            | "timed_out",
-        ) => AnswerStatus::Unknown,
-        // Any other word may be that of the thing made (a ticket that is "open").
-        Some(_) => AnswerStatus::Done,
-        None => {
-            let members = raw::members(&object).unwrap_or_default();
-            let only_waits = !members.is_empty()
-                && members.iter().all(|(k, _)| {
-                    matches!(
-                        k.as_ref(),
-                        "retryAfterMs" | "retry_after_ms" | "retryAfter" | "retry_after"
-                    )
-                });
-            if only_waits { AnswerStatus::InProgress } else { AnswerStatus::Done }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn status_is_read_from_structured_and_from_text() {
-        let text =
-            |t: &str| format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, raw::quote(t));
-        let cases = [
-            (text(r#"{"request_id":"r","status":"in_progress"}"#), AnswerStatus::InProgress),
-            (text(r#"{"ticket_id":"T-1","replayed":false}"#), AnswerStatus::Done),
-            (text("charged 100.0"), AnswerStatus::Done),
-            (text(r#"{"retryAfterMs":500}"#), AnswerStatus::InProgress),
-            (
-                r#"{"structuredContent":{"result":{"status":"in_progress"}},"content":[]}"#.into(),
-                AnswerStatus::InProgress,
-            ),
-            (
-                r#"{"resultType":"input_required","inputRequests":{}}"#.into(),
-                AnswerStatus::InProgress,
-            ),
-            (r#"{"resultType":"surprise"}"#.into(), AnswerStatus::Unknown),
-            ("{}".into(), AnswerStatus::Unknown),
-            (r#"{"toolResult":"done"}"#.into(), AnswerStatus::Unknown),
-            (r#"{"content":"done"}"#.into(), AnswerStatus::Unknown),
-            (r#"{"structuredContent":{"ticket_id":"T-1"}}"#.into(), AnswerStatus::Done),
-            (r#"{"resultType":"complete","content":[]}"#.into(), AnswerStatus::Done),
-            (r#"{"task":{"taskId":"t-1","status":"working"}}"#.into(), AnswerStatus::InProgress),
-            (text(r#"{"status":"unknown"}"#), AnswerStatus::Unknown),
-            (text(r#"{"status":"In-Progress"}"#), AnswerStatus::InProgress),
-            (text(r#"{"status":"waiting"}"#), AnswerStatus::InProgress),
-            (text(r#"{"status":"accepted"}"#), AnswerStatus::InProgress),
-            (text(r#"{"status":"failed"}"#), AnswerStatus::Unknown),
-            (text(r#"{"status":"expired"}"#), AnswerStatus::Unknown),
-            (text(r#"{"status":"cancelled"}"#), AnswerStatus::Unknown),
-            (text(r#"{"status":"open"}"#), AnswerStatus::Done),
-        ];
-        for (result, want) in cases {
-            assert_eq!(answer_status(&result, false), want, "{result}");
-        }
-        // Before 2026-07-28 nobody has given the member a meaning.
-        for word in ["input_required", "task", "surprise"] {
-            let r = format!(r#"{{"resultType":"{word}","taskId":"t","content":[]}}"#);
-            assert_eq!(answer_status(&r, true), AnswerStatus::Done, "{word}");
-        }
-    }
 }

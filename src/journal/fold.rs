@@ -160,7 +160,12 @@ impl Session {
                 strange::noise(self, event, raw, *cut);
             }
             Kind::Stderr { raw } => {
+                let newest = self.calls.values().next_back();
+                let called = newest.is_some_and(|c| c.generation >= event.generation);
                 if let Some(g) = self.generation_mut(event.generation) {
+                    if !called {
+                        g.booting(at, raw);
+                    }
                     g.stderr.push(at, raw);
                 }
             }
@@ -320,6 +325,7 @@ impl Session {
             session_id: None,
             ended: None,
             left: Left::Perhaps,
+            boot: Vec::new(),
             stderr: Tail::default(),
             noise: Tail::default(),
             noise_seen: 0,

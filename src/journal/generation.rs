@@ -75,6 +75,22 @@ impl Tail {
     }
 }
 
+/// Whether `word` stands in `line` with nothing of a word around it.
+fn holds_word(line: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut from = 0;
+    while let Some(at) = line[from..].find(word) {
+        let (start, end) = (from + at, from + at + word.len());
+        let before = line[..start].chars().next_back().is_some_and(part);
+        let after = line[end..].chars().next().is_some_and(part);
+        if !before && !after {
+            return true;
+        }
+        from = end;
+    }
+    false
+}
+
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
@@ -135,6 +151,8 @@ pub struct Generation {
     pub ended: Option<Ended>,
     /// What it left behind then, as far as anybody could look.
     pub left: Left,
+    /// What it said on stderr before the first call was sent to it: of itself, since it has met nobody yet. Bounded.
+    pub boot: Vec<(Time, Bytes)>,
     /// The child's stderr.
     pub stderr: Tail,
     /// Lines on stdout that are not JSON-RPC.
@@ -149,7 +167,24 @@ pub struct Generation {
     pub stdout_closed: bool,
 }
 
+/// Lines kept of what a server says when it starts, and bytes of each.
+const BOOT_LINES: usize = 40;
+const BOOT_BYTES: usize = 1 << 10;
+
 impl Generation {
+    /// A line of its stderr that came before any call was sent to it.
+    pub(super) fn booting(&mut self, at: Time, raw: &Bytes) {
+        if self.boot.len() < BOOT_LINES {
+            self.boot.push((at, Bytes::copy_from_slice(&raw[..raw.len().min(BOOT_BYTES)])));
+        }
+    }
+
+    /// Whether it said `word`, as a whole word, before the first call was sent to it and before `by`.
+    pub fn named_itself(&self, word: &str, by: Time) -> bool {
+        let said = self.boot.iter().filter(|(at, _)| *at <= by);
+        said.map(|(_, line)| String::from_utf8_lossy(line)).any(|line| holds_word(&line, word))
+    }
+
     /// Reached over HTTP.
     pub fn is_http(&self) -> bool {
         matches!(self.transport, Transport::Http { .. })

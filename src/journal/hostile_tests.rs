@@ -30,7 +30,7 @@ fn an_older_revision_knows_neither_rounds_nor_result_types() {
             assert_eq!(t.it().is_pending(), pending && !odd, "{version} {r}: {:?}", t.said());
             if !pending {
                 let s = t.it().settled.clone().unwrap();
-                assert_eq!((t.it().word(), s.answer_status), ("ok", Some(AnswerStatus::Done)));
+                assert_eq!((t.it().word(), s.answer_status), ("ok", Some(AnswerStatus::Unsaid)));
                 assert!(t.it().live.wants.is_none() && t.it().live.task.is_none());
             } else if odd {
                 assert_eq!(t.it().word(), "unknown", "{:?}", t.said());
@@ -49,7 +49,7 @@ fn what_is_no_result_of_a_tool_is_no_success() {
         ("{}", "ok", Some(AnswerStatus::Unknown)),
         (r#"{"ok":true}"#, "ok", Some(AnswerStatus::Unknown)),
         (r#"{"content":"done"}"#, "ok", Some(AnswerStatus::Unknown)),
-        (r#"{"content":[]}"#, "ok", Some(AnswerStatus::Done)),
+        (r#"{"content":[]}"#, "ok", Some(AnswerStatus::Unsaid)),
         (r#"{"resultType":7,"content":[]}"#, "unknown", None),
     ] {
         let mut t = Tape::over_stdio();

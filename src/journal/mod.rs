@@ -22,6 +22,7 @@ pub mod launcher;
 pub mod live;
 pub mod log;
 pub mod refusal;
+pub mod says;
 mod sent;
 mod settle;
 #[cfg(test)]

@@ -5,17 +5,21 @@
 //! in `ends`.
 
 use super::belongs;
-use super::call::{
-    AnswerStatus, Call, CallId, Outcome, Settled, answer_text, is_wordless, status_in,
-};
+use super::call::{AnswerStatus, Call, CallId, Outcome, Settled, answer_text, is_wordless};
 use super::fold::Session;
 use super::live::Task;
 use super::refusal::first_line;
+use super::says::status_in;
 use super::text::Text;
 use crate::json::raw::{self, Object};
 use crate::time::Time;
 use crate::wire::frame::Answer;
 use bytes::Bytes;
+
+/// Of an answer that says that the work is done.
+pub(super) const DONE: &str = "answered";
+/// Of one that does not say so.
+pub(super) const UNSAID: &str = "answered; it does not say that the work is done";
 
 /// The answer to a call has come.
 pub(super) fn answered(
@@ -149,10 +153,11 @@ fn read(
         Answer::Result(r) => {
             let status = status_in(r, members, legacy);
             let why = match status {
-                AnswerStatus::Done => "answered",
+                AnswerStatus::Done => DONE,
                 AnswerStatus::InProgress => "answered: not finished yet",
+                AnswerStatus::Unsaid => UNSAID,
                 AnswerStatus::Unknown => {
-                    "answered, but the answer does not say that it is finished"
+                    "answered, but the answer speaks against it that the work is done"
                 }
             };
             let result = Some(Text::part(frame, r));

@@ -3,7 +3,7 @@
 //! 2025-11-25: `tasks/get` tells the status, `tasks/result` gives what the call would have given.
 //! 2026-07-28 (SEP-2663): `tasks/get` carries the final `result` or `error` itself.
 
-use super::call::{CallId, Outcome};
+use super::call::{AnswerStatus, CallId, Outcome};
 use super::fold::Session;
 use super::live::Task;
 use super::{refusal, settle};
@@ -35,7 +35,9 @@ pub(super) fn answered(
             let related = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
             let id = raw::get_path(r, &related).and_then(raw::as_str);
             if id.is_none_or(|id| is_its(s, at, call, &id)) {
+                let over = is_completed(s, call);
                 settle::answered(s, at, call, answer, frame);
+                completed(s, call, over);
             }
         }
         Answer::Error { code, message, .. } if ends => {
@@ -98,6 +100,20 @@ fn is_its(s: &mut Session, at: Time, call: CallId, id: &str) -> bool {
     false
 }
 
+/// `completed` is the task's own word for done, where its result says nothing else.
+fn completed(s: &mut Session, call: CallId, over: bool) {
+    let settled = s.calls.get_mut(&call).and_then(|c| c.settled.as_mut()).filter(|_| over);
+    if let Some(settled) = settled.filter(|s| s.answer_status == Some(AnswerStatus::Unsaid)) {
+        settled.answer_status = Some(AnswerStatus::Done);
+        settled.why = settled.why.replacen(settle::UNSAID, settle::DONE, 1);
+    }
+}
+
+fn is_completed(s: &Session, call: CallId) -> bool {
+    let task = s.calls.get(&call).and_then(|c| c.live.task.as_ref());
+    task.is_some_and(|t| t.status == "completed")
+}
+
 fn looked_at(s: &mut Session, at: Time, call: CallId, result: &str, frame: &Bytes) {
     // SEP-2663 puts the task's members flat; a server that nests them is understood too.
     let parsed = Task::parse(result, at).or_else(|| Task::parse(raw::get(result, "task")?, at));
@@ -114,7 +130,8 @@ fn looked_at(s: &mut Session, at: Time, call: CallId, result: &str, frame: &Byte
         return;
     }
     if let Some(r) = raw::get(result, "result").filter(|r| raw::is_object(r)) {
-        return settle::answered(s, at, call, &Answer::Result(r), frame);
+        settle::answered(s, at, call, &Answer::Result(r), frame);
+        return completed(s, call, status == "completed");
     }
     if let Some(e) = raw::get(result, "error").filter(|e| raw::is_object(e)) {
         return settle::answered(s, at, call, &Answer::error(e), frame);

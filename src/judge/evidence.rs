@@ -2,7 +2,7 @@
 //! strength. Says what was seen, never what to do about it.
 
 use super::facts::{Facts, HashCheck, LedgerView, Pairing};
-use super::verdict::{answered_but_open, effects};
+use super::verdict::{SaidBy, done_but_open, effects};
 use super::wire::WireFacts;
 use super::words::{Evidence, State, Strength};
 use crate::journal::generation::generation_name;
@@ -15,12 +15,9 @@ pub(super) fn lines(facts: &Facts, wire: &WireFacts<'_>) -> Vec<Evidence> {
     out.twins(facts);
     out.calls(facts, wire);
     out.left_behind(facts);
-    if answered_but_open(facts, wire) {
-        out.add(
-            "wire",
-            wire.done_at(),
-            "answered as done, while the row read later is not done".into(),
-        );
+    // Of its own look-up `server` tells.
+    if done_but_open(facts, wire) == Some(SaidBy::Answer) {
+        out.add("wire", wire.done_at(), "answered as done, while the row is not done".into());
     }
     out.server(facts);
     out.hash(facts);
@@ -163,6 +160,11 @@ impl Lines {
 
     fn pairing(&mut self, facts: &Facts) {
         let text = match facts.pairing {
+            Pairing::Unproven
+                if facts.row.is_none() && !facts.calls.is_empty() && facts.ledger_was_read() =>
+            {
+                "this ledger may not be the server's: that it has no row says nothing"
+            }
             Pairing::Unproven => return,
             Pairing::Consistent => "the server's look-ups agree with this ledger",
             Pairing::Proven => "a call of ours changed this ledger",

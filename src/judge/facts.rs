@@ -120,6 +120,11 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// What the ledger has not says something of the request: this server was seen to write it.
+    pub fn ledger_is_the_servers(&self) -> bool {
+        matches!(self.pairing, Pairing::Consistent | Pairing::Proven)
+    }
+
     /// The ledger was read, so a missing row is one that was looked for.
     pub fn ledger_was_read(&self) -> bool {
         matches!(self.ledger, LedgerView::Read(_))

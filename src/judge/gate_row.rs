@@ -16,6 +16,13 @@ pub(super) fn reasons(g: &GateFacts<'_>, tool: Option<&Tool>) -> Vec<(Ask, Strin
     if g.finding.verdicts.contains(&Verdict::SuspectDuplicate) {
         add(Ask::Type, "another request with the same arguments exists (suspect duplicate)");
     }
+    if g.finding.verdicts.contains(&Verdict::EndpointMismatch) && f.pairing != Pairing::Contradicted
+    {
+        add(
+            Ask::Type,
+            "it was said to be done, and the ledger does not say so: a repeat may do the work again",
+        );
+    }
     if f.hash == HashCheck::DiffersUnproven {
         add(
             Ask::Type,

@@ -26,7 +26,7 @@ pub use facts::{Facts, HashCheck, LedgerView, Pairing, ServerWord, Twin};
 pub use gate::{
     Ask, Decision, Earlier, GateFacts, HintOverride, Refusal, ToolGate, gate, tool_gate,
 };
-pub use observed::{GoesOn, Observed, OwnerEnd};
+pub use observed::{GoesOn, Observed, OwnerEnd, Tie};
 pub use owners::{OwnerClaims, OwnerView};
 pub use state::{Owners, Rules, judge_row};
 pub use verdict::conclude;

@@ -3,7 +3,7 @@
 
 use super::facts::{Facts, HashCheck, LedgerView};
 use super::state::seconds;
-use super::verdict::{answered_but_open, effects, state};
+use super::verdict::{SaidBy, done_but_open, effects, state};
 use super::wire::WireFacts;
 use super::words::{State, Verdict};
 use crate::journal::Outcome;
@@ -30,10 +30,16 @@ pub(super) fn step(
     let Some(worst) = verdicts.first() else { return String::new() };
     let when = |t: Time| if t.age_at(now).abs() < SAME_DAY_S { clock(t) } else { t.rfc3339() };
     // The row's state alone is not enough where the wire says that the work is done.
-    if *worst >= Verdict::AbandonedWithEffect && answered_but_open(facts, wire) {
-        return "an answer said that it is done, the ledger does not: do not repeat; look whether this \
-                server writes this ledger"
-            .into();
+    let by_word =
+        matches!(worst, Verdict::EndpointMismatch) || *worst >= Verdict::AbandonedWithEffect;
+    if let Some(who) = done_but_open(facts, wire).filter(|_| by_word) {
+        let who = match who {
+            SaidBy::Answer => "an answer said",
+            SaidBy::LookUp => "the server says",
+        };
+        return format!(
+            "{who} that it is done, the ledger does not: do not repeat; look whether this server writes this ledger"
+        );
     }
     match worst {
         Verdict::Duplicate => format!(
@@ -68,12 +74,7 @@ pub(super) fn step(
         ),
         Verdict::Stalled => stalled(facts, now, &when),
         Verdict::Released => format!("fix the cause of the error, then {REPEAT}"),
-        Verdict::Rejected if matches!(facts.ledger, LedgerView::Read(_)) => {
-            "fix the call; it did nothing here".into()
-        }
-        Verdict::Rejected => {
-            "fix the call; without a ledger nobody can see whether it did something before the error".into()
-        }
+        Verdict::Rejected => rejected(facts, wire),
         Verdict::NoClaim => format!("{REPEAT}: the server ended before it took the request on"),
         Verdict::NeverArrived => format!("{DELIVER}: no call has reached the server"),
         Verdict::InFlight => {
@@ -195,11 +196,29 @@ fn working(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
     }
 }
 
+/// What the error says is all that is known: a server may have done a part of the work, and taken its row back.
+fn rejected(facts: &Facts, wire: &WireFacts<'_>) -> String {
+    let said = wire.error_words().unwrap_or("it was answered with an error");
+    let rest = match facts.ledger {
+        LedgerView::Read(_) => {
+            "no row of it was seen; whether anything was done before the error is not known"
+        }
+        _ => "without a ledger nobody can see whether it did something before the error",
+    };
+    format!("fix the call: {said}; {rest}")
+}
+
 fn unknown(facts: &Facts, wire: &WireFacts<'_>) -> String {
     match &facts.ledger {
         LedgerView::Read(_) if wire.too_old() => "look it up by other means: the call is so old that its row \
                                                   may have been swept; repeating it may run the work again"
             .into(),
+        LedgerView::Read(_) if !facts.ledger_is_the_servers() => {
+            let said = wire.error_words().map_or_else(String::new, |why| format!("{why}; "));
+            format!(
+                "{said}this ledger may not be the server's, and says nothing without a row: look it up by other means before anything is repeated"
+            )
+        }
         LedgerView::Read(_) => "look it up by other means before anything is repeated: this ledger has no row \
                                 that could tell"
             .into(),

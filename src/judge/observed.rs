@@ -1,12 +1,15 @@
 //! Whose owner was seen to end: ties the owners of ledger rows to generations of the endpoint.
 //!
-//! An owner belongs to a generation when a call with that request_id was sent on it before its claim and
-//! the owner hasn't changed since (design: "`abandoned` is judged"). Whatever speaks against it makes it unknown:
-//! a second candidate on either side, an owner that claimed outside that life, another owner that held the row
-//! since the call, an answer that says that somebody else did the work.
+//! An owner fits a generation when a call with that request_id was sent on it before its claim and the owner hasn't
+//! changed since. Whatever speaks against it makes it unknown: a second candidate on either side, an owner that claimed
+//! outside that life, another owner that held the row since the call, an answer that says that somebody else did the
+//! work. That it fits proves nothing: another server may write the same file. It is proven where the owner's own value
+//! was seen from that generation: said on stderr before any call came, its process id, or in the row that an answer of
+//! work done there and then names (design: "`abandoned` is judged").
 
 use super::owners::OwnerView;
 use crate::journal::call::answer_object;
+use crate::journal::event::Transport;
 use crate::journal::{AnswerStatus, Call, Generation, Outcome};
 use crate::json::raw;
 use crate::ledger::{DONE, Row};
@@ -41,6 +44,17 @@ impl Observed {
     pub fn words(&self) -> String {
         format!(
             "its owner's process ({}) was seen to end: {}",
+            crate::journal::generation::generation_name(self.generation),
+            self.how
+        )
+    }
+}
+
+impl Observed {
+    /// For people, where only the times say whose it was.
+    pub fn likely_words(&self) -> String {
+        format!(
+            "the process that was sent it just before the claim ({}) was seen to end: {}; nothing proves that it was the owner",
             crate::journal::generation::generation_name(self.generation),
             self.how
         )
@@ -88,6 +102,17 @@ pub enum OwnerEnd {
     Seen(Observed),
     /// Something that it started goes on.
     GoesOn(GoesOn),
+    /// A process ended that may have been the owner: its call came just before the claim, and nothing else says so.
+    Likely(Observed),
+}
+
+/// Which generation an owner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tie {
+    /// The generation.
+    pub generation: u32,
+    /// The owner's own value was seen from it; otherwise only the times fit.
+    pub proven: bool,
 }
 
 /// Which generation each owner is, as far as calls prove it. Any row of the ledger may prove it: one that
@@ -99,7 +124,7 @@ pub fn owner_generations<'a>(
     generations: &[Generation],
     owners: &OwnerView,
     other_owner_at: impl Fn(&Row) -> Option<Time>,
-) -> BTreeMap<String, u32> {
+) -> BTreeMap<String, Tie> {
     // By owner: the one generation that fits all its rows, and whether an answer of it proves that.
     let mut found: BTreeMap<String, Option<(u32, bool)>> = BTreeMap::new();
     for row in rows {
@@ -112,13 +137,15 @@ pub fn owner_generations<'a>(
                 // A call that came before another owner's claim may have been that one's.
                 .filter(|c| other.is_none_or(|at| at < c.sent_at))
                 .peekable();
-            if tied.peek().is_none()
+            let first = owners.claims_of(owner).map_or(claimed, |c| c.first.min(claimed));
+            let named = is_named(g, owner, first);
+            if (tied.peek().is_none() && !named)
                 || !lived_through(g, claimed, claimed)
                 || owners.claims_of(owner).is_some_and(|c| !lived_through(g, c.first, c.last))
             {
                 continue;
             }
-            let proven = tied.any(|c| row.status == DONE && ran_here(c));
+            let proven = named || tied.any(|c| ran_here(c) && answer_of(row, c));
             found
                 .entry(owner.to_owned())
                 .and_modify(|known| {
@@ -139,13 +166,44 @@ pub fn owner_generations<'a>(
             .fold((0, 0), |(all, sure), f| (all + 1, sure + usize::from(f.2)));
         all == 1 || (proven && sure == 1)
     };
-    fits.iter().filter(|f| alone(f.1, f.2)).map(|f| (f.0.clone(), f.1)).collect()
+    let tie = |f: &(String, u32, bool)| (f.0.clone(), Tie { generation: f.1, proven: f.2 });
+    fits.iter().filter(|f| alone(f.1, f.2)).map(tie).collect()
+}
+
+/// The shortest word that nobody says by chance.
+const OWN_WORD: usize = 6;
+
+/// Whether that generation was seen to call itself so: by what it said before it was asked anything and before that
+/// owner's `first` claim, or by its process id.
+pub fn is_named(g: &Generation, owner: &str, first: Time) -> bool {
+    let is_pid = match &g.transport {
+        Transport::Stdio { pid: Some(pid), .. } => owner == pid.to_string(),
+        _ => false,
+    };
+    is_pid || (owner.len() >= OWN_WORD && g.named_itself(owner, first))
 }
 
 /// The answer says that this call did the work, and did not only hand a stored result back.
 fn ran_here(call: &Call) -> bool {
     call.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::Done))
         && replayed(call) == Some(false)
+}
+
+/// The finished row holds what this call was answered with: both name one thing by a word that is nobody else's.
+pub fn answer_of(row: &Row, call: &Call) -> bool {
+    let said = call.settled.as_ref().and_then(|s| answer_object(s.result.as_deref()?));
+    let Some(said) = said.filter(|_| row.status == DONE) else { return false };
+    let ids = |object: &str| -> Vec<String> {
+        let members = raw::members(object).unwrap_or_default().into_iter();
+        let named = members.filter(|(name, _)| name.to_ascii_lowercase().ends_with("id"));
+        // The caller's own word is in every answer.
+        let values = named.filter_map(|(_, v)| raw::as_str(v)).filter(|v| *v != row.request_id);
+        values.filter(|v| v.len() >= OWN_WORD).collect()
+    };
+    let stored = row.result.as_deref().map(ids).unwrap_or_default();
+    let effects = row.effects.iter().map(|e| &e.key);
+    let known: Vec<&String> = stored.iter().chain(effects).collect();
+    ids(&said).iter().any(|v| known.contains(&v))
 }
 
 /// What the answer says of itself: whether it is the stored result of an earlier run.
@@ -157,12 +215,13 @@ pub fn replayed(call: &Call) -> Option<bool> {
 /// The end of the process that owns `row`, if it was seen.
 pub fn owner_end(
     row: &Row,
-    owner_generations: &BTreeMap<String, u32>,
+    owner_generations: &BTreeMap<String, Tie>,
     generations: &[Generation],
 ) -> Option<OwnerEnd> {
-    let n = owner_generations.get(row.owner.as_deref()?)?;
-    let generation = generations.iter().find(|g| g.n == *n)?;
-    let seen = Observed::of(generation).map(OwnerEnd::Seen);
+    let tie = owner_generations.get(row.owner.as_deref()?)?;
+    let generation = generations.iter().find(|g| g.n == tie.generation)?;
+    let seen = Observed::of(generation);
+    let seen = seen.map(if tie.proven { OwnerEnd::Seen } else { OwnerEnd::Likely });
     seen.or_else(|| GoesOn::of(generation).map(OwnerEnd::GoesOn))
 }
 
@@ -207,16 +266,20 @@ mod tests {
 
     fn observed(
         row: &Row,
-        owners: &BTreeMap<String, u32>,
+        owners: &BTreeMap<String, Tie>,
         generations: &[Generation],
     ) -> Option<Observed> {
         match owner_end(row, owners, generations) {
-            Some(OwnerEnd::Seen(end)) => Some(end),
+            Some(OwnerEnd::Seen(end) | OwnerEnd::Likely(end)) => Some(end),
             _ => None,
         }
     }
 
-    fn learn(rows: &[Row], calls: &[Call], generations: &[Generation]) -> BTreeMap<String, u32> {
+    fn at(map: &BTreeMap<String, Tie>, owner: &str) -> Option<u32> {
+        map.get(owner).map(|t| t.generation)
+    }
+
+    fn learn(rows: &[Row], calls: &[Call], generations: &[Generation]) -> BTreeMap<String, Tie> {
         let calls: Vec<&Call> = calls.iter().collect();
         owner_generations(rows, &calls, generations, &OwnerView::from_rows(rows), |_| None)
     }
@@ -237,11 +300,11 @@ mod tests {
         for (object, status, want) in [
             (r#"{"replayed":true}"#, AnswerStatus::Done, None),
             (r#"{"status":"in_progress"}"#, AnswerStatus::InProgress, None),
-            (r#"{"replayed":false}"#, AnswerStatus::Done, Some(&1)),
-            (r#"{"ticket_id":"T-1"}"#, AnswerStatus::Done, Some(&1)),
+            (r#"{"replayed":false}"#, AnswerStatus::Done, Some(1)),
+            (r#"{"ticket_id":"T-1"}"#, AnswerStatus::Done, Some(1)),
         ] {
             let map = learn(&rows, &[answered("r", object, status)], &gens);
-            assert_eq!(map.get("B"), want, "{object}");
+            assert_eq!(at(&map, "B"), want, "{object}");
         }
     }
 
@@ -255,10 +318,13 @@ mod tests {
         let calls = [call("other", 1, 9.0), lost.clone()];
         assert!(learn(&rows, &calls, &gens).is_empty(), "two owners fit one process: neither");
         // An answer that says it ran here tells which of them it is.
-        let rows = [row("other", "done", "A", 9.1), taken.clone()];
-        let calls = [answered("other", r#"{"replayed":false}"#, AnswerStatus::Done), lost.clone()];
+        let made = r#"{"ticket_id":"T-0000001"}"#;
+        let done = Row { result: Some(made.into()), ..row("other", "done", "A", 9.1) };
+        let rows = [done, taken.clone()];
+        let ran = r#"{"ticket_id":"T-0000001","replayed":false}"#;
+        let calls = [answered("other", ran, AnswerStatus::Done), lost.clone()];
         let map = learn(&rows, &calls, &gens);
-        assert_eq!((map.get("A"), map.get("B")), (Some(&1), None));
+        assert_eq!((at(&map, "A"), at(&map, "B")), (Some(1), None));
         // The row was seen in other hands after the call was sent.
         let view = OwnerView::from_rows([&taken]);
         let with = |other: Option<f64>| {
@@ -272,7 +338,7 @@ mod tests {
         let rows = [row("r", "running", "A", 10.0)];
         let gens = [ended(generation(1, 0.0), 20.0), generation(2, 21.0)];
         let map = learn(&rows, &[call("r", 1, 9.0)], &gens);
-        assert_eq!(map.get("A"), Some(&1));
+        assert_eq!(at(&map, "A"), Some(1));
         let seen = observed(&rows[0], &map, &gens).unwrap();
         assert_eq!((seen.generation, seen.how.as_str()), (1, "signal 9 (SIGKILL)"));
     }
@@ -348,7 +414,7 @@ mod tests {
         let rows = [row("r", "running", "A", 10.0), row("s", "running", "A", 25.0)];
         let calls = [call("r", 1, 9.0), call("s", 1, 19.0)];
         let map = learn(&rows, &calls, &gens);
-        assert_eq!((map.get("A"), observed(&rows[1], &map, &gens)), (Some(&1), None));
+        assert_eq!((at(&map, "A"), observed(&rows[1], &map, &gens)), (Some(1), None));
         set(&mut gens, Some(30.0));
         let map = learn(&rows, &calls, &gens);
         assert_eq!(observed(&rows[1], &map, &gens).unwrap().at, super::super::testing::t(30.0));
@@ -395,5 +461,62 @@ mod tests {
         // Nobody could look: nothing is known of it either way.
         g.left = Left::Perhaps;
         assert_eq!(owner_end(&rows[0], &map, &[g]), None);
+    }
+
+    #[test]
+    fn times_that_fit_prove_no_owner() {
+        let gens = [ended(generation(1, 0.0), 20.0)];
+        let end = |rows: &[Row], calls: &[Call], gens: &[Generation]| {
+            let map = learn(rows, calls, gens);
+            owner_end(rows.last().unwrap(), &map, gens)
+        };
+        let likely = |end: &Option<OwnerEnd>| matches!(end, Some(OwnerEnd::Likely(_)));
+        let seen = |end: &Option<OwnerEnd>| matches!(end, Some(OwnerEnd::Seen(_)));
+        // Another server on the file may have claimed what ours was asked for too.
+        let lost = call("r", 1, 9.0).unknown(20.0);
+        let rows = [row("r", "running", "serverB", 10.0)];
+        let got = end(&rows, std::slice::from_ref(&lost), &gens);
+        assert!(likely(&got), "{got:?}");
+
+        // It said who it is before anybody had asked it anything, and before that owner's first claim.
+        let boot = |at: f64, line: &str| {
+            let mut g = gens[0].clone();
+            g.boot.push((t(at), line.to_owned().into()));
+            [g]
+        };
+        for (at, line, proven) in [
+            (1.0, "boot id serverB", true),
+            (1.0, "serverB-2 is up", false),
+            (15.0, "r is claimed by serverB, waiting for it", false),
+        ] {
+            let got = end(&rows, std::slice::from_ref(&lost), &boot(at, line));
+            assert_eq!(seen(&got), proven, "{line}: {got:?}");
+        }
+        // A word that anybody may say, and a process id that is its own.
+        let short = [row("r", "running", "B", 10.0)];
+        assert!(!seen(&end(&short, std::slice::from_ref(&lost), &boot(1.0, "plan B"))));
+        let pid = [row("r", "running", "1", 10.0)];
+        assert!(seen(&end(&pid, std::slice::from_ref(&lost), &gens)));
+
+        // An earlier row that its own answer names: work done there and then.
+        let stored = r#"{"ticket_id": "T-8780d74f", "title": "a"}"#;
+        let done = Row { result: Some(stored.into()), ..row("old", "done", "serverB", 5.0) };
+        let rows = [done, rows[0].clone()];
+        let earlier = |object: &str| {
+            let mut c = answered("old", object, AnswerStatus::Done);
+            c.sent_at = t(4.0);
+            c.settled.as_mut().unwrap().at = t(6.0);
+            [c, lost.clone()]
+        };
+        for (object, proven) in [
+            (r#"{"ticket_id":"T-8780d74f","title":"a","replayed":false}"#, true),
+            (r#"{"ticket_id":"T-8780d74f","title":"a","replayed":true}"#, false),
+            (r#"{"ticket_id":"T-8780d74f","title":"a"}"#, false),
+            (r#"{"ticket_id":"T-00000000","replayed":false}"#, false),
+            (r#"{"replayed":false}"#, false),
+        ] {
+            let got = end(&rows, &earlier(object), &gens);
+            assert_eq!(seen(&got), proven, "{object}: {got:?}");
+        }
     }
 }

@@ -98,6 +98,7 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
         session_id: None,
         ended: None,
         left: crate::procs::Left::Perhaps,
+        boot: Vec::new(),
         stderr: Tail::default(),
         noise: Tail::default(),
         noise_seen: 0,

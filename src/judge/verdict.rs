@@ -20,7 +20,7 @@ pub fn conclude(facts: &Facts, now: Time) -> Finding {
 /// As [`conclude`], with the spelling of times handed in.
 pub fn conclude_in(facts: &Facts, now: Time, clock: &dyn Fn(Time) -> String) -> Finding {
     let wire = WireFacts::new(facts, now);
-    let mut verdicts = warnings(facts);
+    let mut verdicts = warnings(facts, &wire);
     match &facts.row {
         Some(_) => verdicts.push(of_row(facts)),
         None => without_row(facts, &wire, &mut verdicts),
@@ -53,23 +53,42 @@ pub(super) fn state(facts: &Facts) -> State {
     }
 }
 
-/// An answer said "done" after this claim, and the ledger, read later, does not: one of the two is not
-/// what it seems.
-pub(super) fn answered_but_open(facts: &Facts, wire: &WireFacts<'_>) -> bool {
-    let (Some(row), LedgerView::Read(read)) = (&facts.row, &facts.ledger) else { return false };
-    state(facts) != State::Done
-        && wire
-            .done_at()
-            .is_some_and(|at| at <= *read && row.claimed_at.is_none_or(|claimed| claimed <= at))
+/// Who said that a request is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SaidBy {
+    /// The answer to a call of it.
+    Answer,
+    /// The server's own look-up.
+    LookUp,
+}
+
+/// For so many seconds a ledger that is followed may lag behind an answer.
+const LAG_S: f64 = 2.0;
+
+/// Somebody said "done" after this claim, and the ledger does not: one of the two is not what it seems, and the newest
+/// word wins.
+pub(super) fn done_but_open(facts: &Facts, wire: &WireFacts<'_>) -> Option<SaidBy> {
+    let (Some(row), LedgerView::Read(read)) = (&facts.row, &facts.ledger) else { return None };
+    // A word that nothing here explains may mean done.
+    if matches!(state(facts), State::Done | State::Unmapped(_) | State::NoRow) {
+        return None;
+    }
+    let of_this_claim = |at: Time| row.claimed_at.is_none_or(|claimed| claimed <= at);
+    let answered = |at: Time| of_this_claim(at) && (at <= *read || at.age_at(wire.now()) >= LAG_S);
+    if wire.done_at().is_some_and(answered) {
+        return Some(SaidBy::Answer);
+    }
+    let word = facts.server_says.as_ref().filter(|w| w.status == "done" && of_this_claim(w.at));
+    word.map(|_| SaidBy::LookUp)
 }
 
 /// The verdicts that hold whatever the state is.
-fn warnings(facts: &Facts) -> Vec<Verdict> {
+fn warnings(facts: &Facts, wire: &WireFacts<'_>) -> Vec<Verdict> {
     let mut out = Vec::new();
     if repeated(facts) {
         out.push(Verdict::Duplicate);
     }
-    if facts.pairing == Pairing::Contradicted {
+    if facts.pairing == Pairing::Contradicted || done_but_open(facts, wire).is_some() {
         out.push(Verdict::EndpointMismatch);
     }
     if facts.hash == HashCheck::DiffersProven {
@@ -128,14 +147,24 @@ fn without_row(facts: &Facts, wire: &WireFacts<'_>, out: &mut Vec<Verdict>) {
 /// The ledger was read and has no such row.
 fn beside_a_ledger(facts: &Facts, wire: &WireFacts<'_>) -> Option<Verdict> {
     let gone = facts.row_vanished_at.is_some();
+    // What another server's ledger has not says nothing.
+    let strange = !facts.ledger_is_the_servers();
     Some(match wire.sum() {
+        Wire::NeverArrived | Wire::Silent | Wire::ReceiverEnded | Wire::Unknown | Wire::Error
+            if of_server(facts) == Some(Verdict::Finished) =>
+        {
+            Verdict::AnsweredWithoutRow
+        }
         Wire::Silent => return None,
         Wire::Done if wire.read_before_news() => Verdict::Finished,
         Wire::Done => Verdict::AnsweredWithoutRow,
         Wire::InFlight | Wire::InProgress => Verdict::InFlight,
-        Wire::ReceiverEnded if gone || wire.read_before_news() => Verdict::OutcomeUnknown,
+        Wire::ReceiverEnded if gone || strange || wire.read_before_news() => {
+            Verdict::OutcomeUnknown
+        }
         Wire::ReceiverEnded => Verdict::NoClaim,
         Wire::Unknown => Verdict::OutcomeUnknown,
+        Wire::Error if strange => Verdict::OutcomeUnknown,
         Wire::Error if gone => Verdict::Released,
         Wire::Error => Verdict::Rejected,
         Wire::NeverArrived => Verdict::NeverArrived,

@@ -210,7 +210,19 @@ fn what_must_hold_for_every_combination() {
         // The warnings are there exactly when their witness is.
         let effects = f.row.as_ref().map_or(f.loose_effects, |r| r.effects.len() as u64);
         assert_eq!(has(&Verdict::Duplicate), effects >= 2, "{}", why());
-        assert_eq!(has(&Verdict::EndpointMismatch), f.pairing == Pairing::Contradicted);
+        let wire = super::super::wire::WireFacts::new(f, t(NOW));
+        let denied = f.pairing == Pairing::Contradicted || done_but_open(f, &wire).is_some();
+        assert_eq!(has(&Verdict::EndpointMismatch), denied, "{}", why());
+        // What another server's ledger has not says nothing.
+        if f.ledger_was_read() && !f.ledger_is_the_servers() {
+            let said = [Verdict::Released, Verdict::Rejected, Verdict::NoClaim];
+            assert!(!said.iter().any(has), "{}", why());
+        }
+        // Nobody can know that nothing was done.
+        assert!(!got.next.contains("nothing here"), "{}", why());
+        // Done by the newest word, whoever said it: never a repeat.
+        let by_word = f.server_says.as_ref().is_some_and(|w| w.status == "done");
+        assert!(!(by_word && got.next.contains(REPEAT)), "{}", why());
         assert_eq!(has(&Verdict::Conflict), f.hash == HashCheck::DiffersProven);
         assert_eq!(has(&Verdict::SuspectDuplicate), !f.twins.is_empty());
 
@@ -238,11 +250,7 @@ fn what_must_hold_for_every_combination() {
             let said =
                 f.server_says.as_ref().is_some_and(|w| w.status == "done") || done_on_the_wire;
             let by_row = state == Some((State::Done, Strength::Stored));
-            assert!(
-                by_row || (f.row.is_none() && said && !matches!(f.ledger, LedgerView::Read(_))),
-                "{}",
-                why()
-            );
+            assert!(by_row || (f.row.is_none() && said && !f.ledger_was_read()), "{}", why());
             let denied = [
                 Verdict::DoneWithoutEffect,
                 Verdict::EffectWithoutRequest,

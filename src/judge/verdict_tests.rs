@@ -20,6 +20,11 @@ fn read() -> Facts {
     }
 }
 
+/// The same, and it is this server's.
+fn paired() -> Facts {
+    Facts { pairing: Pairing::Consistent, ..read() }
+}
+
 fn dead() -> Observed {
     Observed { generation: 1, at: t(20.0), how: "signal 9 (SIGKILL)".into() }
 }
@@ -170,26 +175,55 @@ fn a_takeover_long_ago_has_its_date() {
 #[test]
 fn no_row_and_calls() {
     let error = sent().settle(12.0, Outcome::ToolError, "the tool answered with an error: boom");
-    let f = Facts { calls: vec![error.clone()], row_vanished_at: Some(t(11.0)), ..read() };
+    let f = Facts { calls: vec![error.clone()], row_vanished_at: Some(t(11.0)), ..paired() };
     expect(&f, &[Released], "fix the cause of the error, then repeat with the same request_id");
     let f = Facts { loose_effects: 1, ..f };
     expect(&f, &[EffectWithoutRequest, Released], "do not repeat");
-    let f = Facts { calls: vec![error.clone()], ..read() };
-    expect(&f, &[Rejected], "fix the call; it did nothing here");
+    let f = Facts { calls: vec![error.clone()], ..paired() };
+    expect(&f, &[Rejected], "fix the call: the tool answered with an error: boom; no row");
     let rpc = sent().settle(12.0, Outcome::RpcError, "JSON-RPC error -32602");
-    expect(&Facts { calls: vec![rpc], ..read() }, &[Rejected], "fix the call");
+    expect(
+        &Facts { calls: vec![rpc], ..paired() },
+        &[Rejected],
+        "fix the call: JSON-RPC error -32602",
+    );
     let lost =
-        Facts { calls: vec![sent().unknown(20.0)], ended_generations: vec![dead()], ..read() };
+        Facts { calls: vec![sent().unknown(20.0)], ended_generations: vec![dead()], ..paired() };
     expect(&lost, &[NoClaim], REPEAT);
-    expect(&Facts { calls: vec![sent().not_sent(9.0)], ..read() }, &[NeverArrived], DELIVER);
+    expect(&Facts { calls: vec![sent().not_sent(9.0)], ..paired() }, &[NeverArrived], DELIVER);
     let refused = sent().settle(9.5, Outcome::Refused, "HTTP 401");
-    expect(&Facts { calls: vec![refused.clone()], ..read() }, &[NeverArrived], DELIVER);
-    expect(&Facts { calls: vec![sent()], ..read() }, &[InFlight], "wait");
-    expect(&Facts { calls: vec![sent().unknown(20.0)], ..read() }, &[InFlight], "wait");
+    expect(&Facts { calls: vec![refused.clone()], ..paired() }, &[NeverArrived], DELIVER);
+    expect(&Facts { calls: vec![sent()], ..paired() }, &[InFlight], "wait");
+    expect(&Facts { calls: vec![sent().unknown(20.0)], ..paired() }, &[InFlight], "wait");
     // An attempt that never left does not hide one that may be under way, nor an error one that was lost.
-    expect(&Facts { calls: vec![sent(), refused], ..read() }, &[InFlight], "wait");
+    expect(&Facts { calls: vec![sent(), refused], ..paired() }, &[InFlight], "wait");
     expect(&Facts { calls: vec![sent().unknown(20.0), error], ..lost }, &[NoClaim], REPEAT);
-    expect(&read(), &[NotKnown], "no row proves nothing about an old request_id");
+    expect(&paired(), &[NotKnown], "no row proves nothing about an old request_id");
+}
+
+#[test]
+fn a_strangers_ledger_says_nothing_by_having_no_row() {
+    let error = sent().settle(12.0, Outcome::ToolError, "the tool answered with an error: boom");
+    for pairing in [Pairing::Unproven, Pairing::Contradicted] {
+        let strange = || Facts { pairing, ..read() };
+        let last = |f: &Facts| conclude_utc(f, NOW).verdicts.last().cloned();
+        let f = Facts { calls: vec![error.clone()], ..strange() };
+        assert_eq!(last(&f), Some(OutcomeUnknown));
+        let gone = Facts { row_vanished_at: Some(t(11.0)), ..f };
+        assert_eq!(last(&gone), Some(OutcomeUnknown));
+        let ends = vec![dead()];
+        let lost =
+            Facts { calls: vec![sent().unknown(20.0)], ended_generations: ends, ..strange() };
+        assert_eq!(last(&lost), Some(OutcomeUnknown));
+    }
+    let f = Facts { calls: vec![error], ..read() };
+    expect(
+        &f,
+        &[OutcomeUnknown],
+        "answered with an error: boom; this ledger may not be the server's",
+    );
+    let said = conclude_utc(&f, NOW).evidence;
+    assert!(said.iter().any(|e| e.text.starts_with("this ledger may not be the server's")));
 }
 
 #[test]
@@ -271,7 +305,7 @@ fn an_error_without_a_word_rejects_nothing() {
         let mut c = sent().settle(12.0, Outcome::ToolError, "the tool answered with an error");
         let result = format!(r#"{{"isError":true,"content":{content}}}"#);
         c.settled.as_mut().unwrap().result = Some(result.into());
-        let f = Facts { calls: vec![c], ..read() };
+        let f = Facts { calls: vec![c], ..paired() };
         assert_eq!(conclude_utc(&f, NOW).verdicts, [want], "{content}");
     }
 }
@@ -282,7 +316,23 @@ fn an_answer_of_done_forbids_a_repeat_whatever_the_row_says() {
         calls: vec![sent().ok(12.0, AnswerStatus::Done)],
         ..with_row("running", 0, true, NOW)
     };
-    expect(&f, &[Abandoned], "do not repeat");
+    expect(&f, &[EndpointMismatch, Abandoned], "an answer said that it is done");
+    // Nor does it matter that the ledger was read before the answer came: nothing has changed in it since.
+    let f = Facts { ledger: LedgerView::Read(t(11.0)), ..f };
+    expect(&f, &[EndpointMismatch, Abandoned], "do not repeat");
+    // The server's own look-up, whenever the ledger was read.
+    for read_at in [35.0, NOW] {
+        let f = Facts {
+            ledger: LedgerView::Read(t(read_at)),
+            server_says: Some(says("done", 40.0)),
+            ..with_row("running", 0, false, 60.0)
+        };
+        let want = "the server says that it is done, the ledger does not: do not repeat";
+        expect(&f, &[EndpointMismatch, Working], want);
+    }
+    // Where the ledger has no row at all.
+    let f = Facts { server_says: Some(says("done", 40.0)), ..read() };
+    expect(&f, &[AnsweredWithoutRow], "do not repeat");
     // But an answer from before this claim was about an earlier life of the row.
     let f = Facts {
         calls: vec![call("r", 1, 2.0).ok(3.0, AnswerStatus::Done)],

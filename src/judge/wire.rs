@@ -44,6 +44,16 @@ impl<'a> WireFacts<'a> {
         WireFacts { facts, now }
     }
 
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What the newest answer with an error said.
+    pub(super) fn error_words(&self) -> Option<&'a str> {
+        let errors = self.facts.calls.iter().filter(|c| is_error(c));
+        errors.filter_map(|c| c.settled.as_ref()).max_by_key(|s| s.at).map(|s| s.why.as_str())
+    }
+
     pub(super) fn sum(&self) -> Wire {
         let arrived: Vec<&Call> = self.facts.calls.iter().filter(|c| arrived(c)).collect();
         if arrived.is_empty() {

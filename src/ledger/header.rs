@@ -7,6 +7,8 @@ use std::path::Path;
 pub(super) struct Header {
     /// Byte 18 or 19 is 2.
     pub wal: bool,
+    /// Grows with what is written: with everything in rollback mode, with some of it in WAL mode. It never goes back.
+    pub counter: u64,
     page_size: u64,
     /// Pages the file should have, where the header vouches for it.
     pages: Option<u64>,
@@ -26,7 +28,8 @@ impl Header {
         };
         let vouched = u32_at(24) == u32_at(92);
         let wal = bytes.get(18) == Some(&2) || bytes.get(19) == Some(&2);
-        Some(Header { wal, page_size, pages: u32_at(28).filter(|_| vouched) })
+        let counter = u32_at(24)?;
+        Some(Header { wal, counter, page_size, pages: u32_at(28).filter(|_| vouched) })
     }
 
     /// Bytes the file should have.

@@ -59,6 +59,8 @@ pub(super) struct Opened {
     pub half_copied: Option<(u64, u64)>,
     /// As it was before anything was read.
     pub stamp: Stamp,
+    /// The header's file change counter.
+    pub counter: u64,
     real: PathBuf,
     /// Holds a read lock on the whole file: must outlive `conn` (fields drop in order).
     _lock: Option<File>,
@@ -114,6 +116,7 @@ impl Opener {
         let header = self.header(&real, &mut file)?;
         let wal = beside(&real, "-wal");
         let (wal_header, needs) = (header.wal, header.should_have());
+        let counter = header.counter;
         let way = if wal_header || wal.exists() {
             // With this lock no closing writer can fold the -wal in and delete it: the -wal that is
             // seen now stays, and if there is none, one that a writer makes now stays to be seen.
@@ -137,6 +140,7 @@ impl Opener {
             Way::Go(opened) => *opened,
             Way::Copy(why) => self.private_copy(&real, why, needs, deadline)?,
         };
+        opened.counter = counter;
         if wal_header && opened.stamp.wal.is_none() {
             opened.wal_absent = true;
             let name = name(&self.path);
@@ -337,6 +341,7 @@ pub(super) fn opened(
     lock: Option<File>,
 ) -> Opened {
     Opened {
+        counter: 0,
         conn: begun.conn,
         mode,
         infos: Vec::new(),

@@ -11,7 +11,7 @@ use super::trouble::{LedgerError, Trouble};
 use crate::time::Time;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{JoinHandle, sleep};
@@ -34,6 +34,7 @@ struct Inner {
     path: PathBuf,
     closing: Arc<AtomicBool>,
     questions: Option<Sender<Question>>,
+    life: Arc<AtomicU64>,
     changes: watch::Sender<u64>,
     thread: Option<JoinHandle<()>>,
 }
@@ -51,6 +52,7 @@ impl Ledger {
         let path = path.into();
         let effects = effects.into();
         let closing = Arc::new(AtomicBool::new(false));
+        let life = Arc::new(AtomicU64::new(0));
         let (changes, _) = watch::channel(0);
         let (questions, asked) = channel();
         let worker = Worker {
@@ -63,7 +65,9 @@ impl Ledger {
             salvage: None,
             locked_since: None,
             moved: None,
+            life: Arc::clone(&life),
             last: None,
+            marks: None,
             seen: None,
         };
         let told = changes.clone();
@@ -73,7 +77,7 @@ impl Ledger {
             .spawn(move || work(worker, &asked, &told))
             .ok();
         let questions = Some(questions);
-        Ledger { inner: Arc::new(Inner { path, closing, questions, changes, thread }) }
+        Ledger { inner: Arc::new(Inner { path, closing, questions, life, changes, thread }) }
     }
 
     /// The path as given.
@@ -123,6 +127,12 @@ impl Ledger {
     /// What stat says now. Opens nothing.
     pub fn stamp(&self) -> Stamp {
         Stamp::of(&self.inner.path)
+    }
+
+    /// A number that grows when another ledger was found under the name, or an older state of it: what was read before
+    /// says nothing of what is read now. (It may grow without need: a VACUUM looks like a restore.)
+    pub fn life(&self) -> u64 {
+        self.inner.life.load(Ordering::SeqCst)
     }
 
     /// A number that grows when the files change, looked at every 50 ms while a receiver lives.
@@ -202,10 +212,63 @@ struct Worker {
     salvage: Option<(Stamp, Salvage)>,
     locked_since: Option<Instant>,
     moved: Option<Moved>,
+    /// See [`Ledger::life`].
+    life: Arc<AtomicU64>,
     /// Which file it was at the last good read, and its size.
     last: Option<Stamp>,
+    /// What SQLite counts, at the last good read.
+    marks: Option<Marks>,
     /// What the last look for watchers found, and whether it was fresh.
     seen: Option<(Stamp, bool)>,
+}
+
+/// What only grows or stays in one life of a ledger.
+#[derive(Clone, Copy)]
+struct Marks {
+    /// The header's file change counter.
+    counter: u64,
+    /// The schema's version: a restore through SQLite changes it, and so does a VACUUM.
+    schema: i64,
+    /// The stamp was so young that a further change may not show in its times.
+    fresh: bool,
+}
+
+impl Marks {
+    fn of(opened: &Opened) -> Option<Marks> {
+        let schema = opened.conn.query_row("PRAGMA schema_version", [], |r| r.get(0)).ok()?;
+        Some(Marks { counter: opened.counter, schema, fresh: opened.stamp.is_fresh() })
+    }
+}
+
+/// Why what lies there now is not what was read before, if it isn't; whether it is another file.
+fn moved(
+    before: &Stamp,
+    now: &Stamp,
+    marks: Option<(Marks, Marks)>,
+) -> Option<(bool, &'static str)> {
+    let (was, is) = (before.file?, now.file?);
+    if was.file != is.file {
+        return Some((true, "another file lies under this name"));
+    }
+    if is.size < was.size {
+        return Some((false, "the file is smaller: restored, or vacuumed"));
+    }
+    if is.mtime < was.mtime {
+        return Some((false, "the file's time went back: restored"));
+    }
+    let (old, new) = marks?;
+    if new.counter < old.counter {
+        return Some((true, "the file counts fewer changes than before: restored"));
+    }
+    if new.schema != old.schema {
+        return Some((false, "its schema has another version: restored, changed, or vacuumed"));
+    }
+    // Whoever writes through SQLite counts it, or makes a -wal for it, which shows in the folder.
+    let alone = |s: &Stamp| s.wal.is_none() && s.journal.is_none();
+    let counted = new.counter > old.counter;
+    let past_sqlite = was.mtime != is.mtime && before.folder == now.folder && !counted;
+    (past_sqlite && alone(before) && alone(now) && !old.fresh)
+        .then_some((true, "the file was written over by no writer of its own: restored"))
 }
 
 /// By device and inode.
@@ -261,7 +324,8 @@ impl Worker {
         deadline: Instant,
     ) -> Result<Option<T>, LedgerError> {
         let mut opened = self.opener.open(deadline)?;
-        self.notice_move(&mut opened);
+        let marks = Marks::of(&opened);
+        self.notice_move(&mut opened, marks);
         let (path, named) = (self.opener.path.clone(), self.opener.effects.clone());
         let (result, damaged) = match Reader::new(&opened.conn, &path, &opened, &named) {
             Ok(reader) => {
@@ -278,6 +342,7 @@ impl Worker {
         let result = if damaged { self.read_salvage(&opened, job) } else { result };
         if result.is_ok() {
             self.last = Some(opened.stamp);
+            self.marks = marks;
         }
         if self.opener.closing.load(Ordering::Relaxed) {
             return Err(LedgerError::new(&path, Trouble::Closed));
@@ -318,22 +383,15 @@ impl Worker {
         job(&reader)
     }
 
-    /// Whoever reads next is told, and so is everybody after them for a while: reads of many kinds go by.
-    fn notice_move(&mut self, opened: &mut Opened) {
-        let before = self.last.and_then(|s| s.file);
-        if let (Some(before), Some(now)) = (before, opened.stamp.file) {
-            let moved = if before.file != now.file {
-                Some((true, "another file lies under this name"))
-            } else if now.size < before.size {
-                Some((false, "the file is smaller: restored, or vacuumed"))
-            } else if now.mtime < before.mtime {
-                Some((false, "the file's time went back: restored"))
-            } else {
-                None
-            };
-            if let Some((other, words)) = moved {
-                self.moved = Some(Moved { since: Instant::now(), at: Time::now(), other, words });
-            }
+    /// Whoever reads next is told, and so is everybody after them for a while: reads of many kinds go by. What was
+    /// learned before is void from now on ([`Ledger::life`]).
+    fn notice_move(&mut self, opened: &mut Opened, marks: Option<Marks>) {
+        let found = self.last.and_then(|l| moved(&l, &opened.stamp, self.marks.zip(marks)));
+        if let Some((other, words)) = found {
+            self.moved = Some(Moved { since: Instant::now(), at: Time::now(), other, words });
+            self.life.fetch_add(1, Ordering::SeqCst);
+            // Said once, also where this read comes to nothing.
+            (self.last, self.marks) = (Some(opened.stamp), marks);
         }
         if let Some(m) = self.moved.as_ref().filter(|m| m.since.elapsed() < MOVED) {
             let told = if m.other { &mut opened.warnings } else { &mut opened.infos };

@@ -6,8 +6,8 @@ use super::lookup::{self, LookUp};
 use crate::journal::{Call, Generation, Session};
 use crate::judge::observed::{GoesOn, OwnerEnd, owner_end, owner_generations};
 use crate::judge::{
-    Facts, HashCheck, Judged, LedgerView, Observed, OwnerView, Pairing, Rules, ServerWord, Twin,
-    judge_row,
+    Facts, HashCheck, Judged, LedgerView, Observed, OwnerView, Pairing, Rules, ServerWord, Tie,
+    Twin, judge_row,
 };
 use crate::ledger::{DONE, Row};
 use crate::time::Time;
@@ -45,7 +45,7 @@ pub struct Context<'a> {
     look_up: &'a str,
     pairing: Pairing,
     now: Time,
-    owner_generations: BTreeMap<String, u32>,
+    owner_generations: BTreeMap<String, Tie>,
 }
 
 impl<'a> Context<'a> {

@@ -59,7 +59,7 @@ fn night() -> Tape {
     let mut tape = Tape::new();
     tape.open(0.0, 1);
     tape.call(1.0, 1, 1, "create_ticket", "r-1");
-    tape.answer(2.0, 1, 1, r#"{"ticket_id":"T-1"}"#);
+    tape.answer(2.0, 1, 1, r#"{"ticket_id":"T-000001","replayed":false}"#);
     tape.call(3.0, 1, 2, "create_ticket", "r-2");
     tape.killed(5.0, 1);
     tape.open(6.0, 2);
@@ -71,8 +71,10 @@ fn night() -> Tape {
 #[test]
 fn a_kill_in_the_middle_is_abandoned_by_observation() {
     let tape = night();
+    let made = r#"{"ticket_id": "T-000001"}"#;
+    let result = Some(made.to_owned());
     let rows = [
-        Row { effects: vec![effect("r-1", "a")], ..row("r-1", "done", "A", 1.2) },
+        Row { result, effects: vec![effect("r-1", "a")], ..row("r-1", "done", "A", 1.2) },
         row("r-2", "running", "A", 3.2),
     ];
     let (owners, histories) = (OwnerView::from_rows(&rows), Histories::default());
@@ -90,6 +92,17 @@ fn a_kill_in_the_middle_is_abandoned_by_observation() {
     );
     assert_eq!(f.server_says.as_ref().and_then(|w| w.started_by_us), Some(t(6.0)));
     assert_eq!(conclude(&f, t(10.0)).verdicts, [Verdict::Abandoned]);
+    // Where nothing shows that this owner is that process, its end is only presumed to be the owner's.
+    let other = [row("r-2", "running", "A", 3.2)];
+    let alone = OwnerView::from_rows(&other);
+    let times = Context::new(&histories, &alone, Rules::default(), t(10.0)).with_session(
+        &tape.session,
+        LOOK_UP,
+        Pairing::Consistent,
+        &other,
+    );
+    let f = times.gather("r-2", ledger(9.0, Some(rows[1].clone())), HashCheck::Equal);
+    assert_eq!(conclude(&f, t(10.0)).verdicts, [Verdict::Stalled]);
     // Without the wire nobody has seen anything end.
     let blind = Context::new(&histories, &owners, Rules::default(), t(10.0));
     let f = blind.gather("r-2", ledger(9.0, Some(rows[1].clone())), HashCheck::NotChecked);
@@ -105,7 +118,7 @@ fn a_kill_before_the_claim_leaves_no_claim() {
     let ctx = Context::new(&histories, &owners, Rules::default(), t(10.0)).with_session(
         &tape.session,
         LOOK_UP,
-        Pairing::Unproven,
+        Pairing::Consistent,
         &[],
     );
     let f = ctx.gather("r-2", ledger(9.0, None), HashCheck::NotChecked);
@@ -182,8 +195,9 @@ fn pairing_folds_over_a_session_in_its_order() {
         })
         .pairing()
     };
-    // The call on generation 1 made the claim; the look-up of generation 2 only agrees.
-    assert_eq!(fold(Some(row("r-2", "running", "A", 3.2))), Pairing::Proven);
+    // The claim came when the call on generation 1 was under way, which proves nothing; the look-up of generation 2
+    // agrees.
+    assert_eq!(fold(Some(row("r-2", "running", "A", 3.2))), Pairing::Consistent);
     assert_eq!(fold(Some(row("r-2", "running", "A", 2.0))), Pairing::Consistent);
     assert_eq!(fold(None), Pairing::Unproven);
     let unread = Paired::fold(&tape.session, LOOK_UP, &mut Default::default(), |_| None);

@@ -6,10 +6,10 @@
 
 use super::lookup::{LookUp, is_look_up};
 use crate::journal::call::answer_object;
-use crate::journal::{AnswerStatus, Call, CallId, Outcome, Session, Settled};
+use crate::journal::{AnswerStatus, Call, CallId, Generation, Outcome, Session, Settled};
 use crate::json::raw;
 use crate::judge::Pairing;
-use crate::judge::observed::{claimed_by, prompt, replayed};
+use crate::judge::observed::{answer_of, claimed_by, is_named, prompt, replayed};
 use crate::ledger::Row;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -53,8 +53,20 @@ impl Paired {
         first: &mut FirstReads,
         read: impl Fn(&str) -> Option<Read>,
     ) -> Paired {
+        Paired::fold_since(None, session, look_up, first, read)
+    }
+
+    /// The same, of a ledger that was put there at `since`: what was asked or sent before says nothing of it.
+    pub fn fold_since(
+        since: Option<Time>,
+        session: &Session,
+        look_up: &str,
+        first: &mut FirstReads,
+        read: impl Fn(&str) -> Option<Read>,
+    ) -> Paired {
         let mut paired = Paired::default();
-        for call in session.calls.values() {
+        let after = |call: &&Call| since.is_none_or(|since| call.sent_at >= since);
+        for call in session.calls.values().filter(after) {
             let read = || call.request_id.as_deref().and_then(&read);
             if call.tool == look_up {
                 let Some(look) = LookUp::read(call, session.generation_n(call.generation)) else {
@@ -76,7 +88,7 @@ impl Paired {
                 // had seen its row before the call.
                 let absent = r.absent_at.is_some_and(|at| at <= call.sent_at)
                     && r.there_since.is_none_or(|since| since > call.sent_at);
-                paired.own_call(call, row, absent);
+                paired.own_call(call, row, absent, session.generation_n(call.generation));
             }
         }
         paired
@@ -143,6 +155,15 @@ impl Paired {
                 ("done", "done") if results_differ(r, look) => {
                     self.doubt = Some(format!("the server has another result for {id}"));
                 }
+                // Read after the answer, a finished row says so.
+                ("running", "done") if there(r) => {
+                    self.denied.insert(
+                        id.clone(),
+                        format!(
+                            "the server has finished {id}, of which this ledger says that it runs"
+                        ),
+                    );
+                }
                 (stored @ "running", said @ "abandoned") => self.agrees(id, said, stored),
                 (stored, said) if stored == said => self.agrees(id, said, stored),
                 // Either may have changed between answer and read.
@@ -163,9 +184,16 @@ impl Paired {
         }
     }
 
-    /// The row of a request that we sent a call for. `absent_before`: it was looked for before the call
-    /// was sent, and was not there.
-    pub fn own_call(&mut self, call: &Call, row: &Row, absent_before: bool) {
+    /// The row of a request that we sent a call for, to `generation`. `absent_before`: it was looked for before the
+    /// call was sent, and was not there. That it was made just then proves nothing: somebody else may have been asked
+    /// too. What only this server can have put there does: its owner's own value, or the answer's own ids.
+    pub fn own_call(
+        &mut self,
+        call: &Call,
+        row: &Row,
+        absent_before: bool,
+        generation: Option<&Generation>,
+    ) {
         if worked_elsewhere(row, call) {
             let why = format!(
                 "a call of ours did the work of {} anew, which this ledger had finished before: its effect went elsewhere",
@@ -177,11 +205,23 @@ impl Paired {
         if (claimed_by(row, call) && !answered_otherwise(row, call))
             || (absent_before && made(row, call))
         {
+            let named = generation.zip(row.owner.as_deref().zip(row.claimed_at));
+            let by_owner = named.is_some_and(|(g, (owner, at))| is_named(g, owner, at));
+            let by_answer = replayed(call) != Some(true) && answer_of(row, call);
             let did = if absent_before { "made" } else { "claimed" };
-            self.proven =
-                Some(format!("a call of ours {did} the row of {} in this ledger", row.request_id));
-            // Whatever it denied of this request before; what it denies of others still stands.
-            self.denied.remove(&row.request_id);
+            if by_owner || by_answer {
+                self.proven = Some(format!(
+                    "a call of ours {did} the row of {} in this ledger",
+                    row.request_id
+                ));
+                // Whatever it denied of this request before; what it denies of others still stands.
+                self.denied.remove(&row.request_id);
+            } else {
+                self.doubt = Some(format!(
+                    "the row of {} was {did} when a call of ours was under way; that may have been another server",
+                    row.request_id
+                ));
+            }
         }
     }
 
@@ -316,7 +356,7 @@ mod tests {
             ("running", "running", Pairing::Consistent),
             ("running", "abandoned", Pairing::Consistent),
             ("failed", "failed", Pairing::Consistent),
-            ("running", "done", Pairing::Unproven),
+            ("running", "done", Pairing::Contradicted),
             ("done", "running", Pairing::Unproven),
             ("done", "unknown", Pairing::Contradicted),
             ("running", "unknown", Pairing::Contradicted),
@@ -402,7 +442,7 @@ mod tests {
                 s.result = Some(format!(r#"{{"structuredContent":{object}}}"#).into());
             }
             let mut p = Paired::default();
-            p.own_call(&c, &r, false);
+            p.own_call(&c, &r, false, None);
             p.pairing()
         };
         let anew = r#"{"ticket_id":"T-2","replayed":false}"#;
@@ -413,27 +453,38 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_ours_that_changed_the_file_proves_it() {
+    fn a_row_that_only_this_server_can_have_made_proves_it() {
+        use crate::judge::testing::generation;
+        let mut g = generation(1, 0.0);
+        g.boot.push((t(1.0), "boot id 9f0c2d1e".into()));
+        let ours = |claimed| row("r", "running", "9f0c2d1e", claimed);
         let mut p = Paired::default();
-        p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 2.0), false);
+        p.own_call(&call("r", 1, 9.0), &ours(2.0), false, Some(&g));
         assert_eq!(p.pairing(), Pairing::Unproven, "claimed before it was sent");
-        p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 10.0), false);
+        p.own_call(&call("r", 1, 9.0), &ours(10.0), false, Some(&g));
         assert_eq!(p.pairing(), Pairing::Proven);
         assert!(p.why().contains("claimed the row of r"), "{}", p.why());
         // A denial of the same request is answered by that; one of another request is not.
         for (id, want) in [("r", Pairing::Proven), ("x", Pairing::Contradicted)] {
             let mut p = Paired::default();
             p.looked_up(&look(id, "unknown", 5.0), &read(Some(&row(id, "done", "A", 1.0)), 6.0));
-            p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 10.0), false);
+            p.own_call(&call("r", 1, 9.0), &ours(10.0), false, Some(&g));
             assert_eq!(p.pairing(), want, "{id}");
         }
         // A server whose clock is behind: its claim time is of no use, but the row was not there before.
         let mut p = Paired::default();
-        p.own_call(&call("r", 1, 9.0), &row("r", "running", "A", 2.0), true);
+        p.own_call(&call("r", 1, 9.0), &ours(2.0), true, Some(&g));
         assert_eq!(p.pairing(), Pairing::Proven);
         let mut p = Paired::default();
-        p.own_call(&call("r", 1, 9.0).not_sent(9.0), &row("r", "running", "A", 10.0), true);
+        p.own_call(&call("r", 1, 9.0).not_sent(9.0), &ours(10.0), true, Some(&g));
         assert_eq!(p.pairing(), Pairing::Unproven);
+        // Another server may have been asked for the same: that a row was made just then proves nothing.
+        for absent in [true, false] {
+            let mut p = Paired::default();
+            p.own_call(&call("r", 1, 9.0), &row("r", "running", "serverB", 10.0), absent, Some(&g));
+            assert_eq!(p.pairing(), Pairing::Unproven);
+            assert!(p.why().contains("may have been another server"), "{}", p.why());
+        }
     }
 
     #[test]
@@ -455,11 +506,11 @@ mod tests {
                 .why()
         };
         assert!(
-            why(Some(t(12.5)), 20.1).contains("claimed the row"),
+            why(Some(t(12.5)), 20.1).contains("was claimed when"),
             "{}",
             why(Some(t(12.5)), 20.1)
         );
-        assert!(why(Some(t(9.5)), 9.0).contains("made the row"));
+        assert!(why(Some(t(9.5)), 9.0).contains("was made when"));
         // Claimed by somebody long after either call.
         assert!(why(Some(t(12.5)), 28.0).contains("nobody has looked up"));
     }
@@ -469,11 +520,13 @@ mod tests {
         // The row was not there before; the agent's own server made it after ours had answered.
         let with = |c: Call, r: &Row| {
             let mut p = Paired::default();
-            p.own_call(&c, r, true);
+            p.own_call(&c, r, true, None);
             p.pairing()
         };
-        let later =
-            Row { result: Some(r#"{"ticket_id": "T-2"}"#.into()), ..row("r", "done", "B", 30.0) };
+        let later = Row {
+            result: Some(r#"{"ticket_id": "T-000002"}"#.into()),
+            ..row("r", "done", "B", 30.0)
+        };
         let ok = |object: &str| {
             let mut c = call("r", 1, 9.0).ok(15.0, AnswerStatus::Done);
             if let Some(s) = c.settled.as_mut() {
@@ -486,9 +539,13 @@ mod tests {
         for (name, c, want) in [
             ("refused", refused, Pairing::Unproven),
             ("failed before the claim", failed, Pairing::Unproven),
-            ("another result", ok(r#"{"ticket_id":"T-1","replayed":false}"#), Pairing::Unproven),
-            ("replayed", ok(r#"{"ticket_id":"T-2","replayed":true}"#), Pairing::Unproven),
-            ("its own result", ok(r#"{"ticket_id":"T-2","replayed":false}"#), Pairing::Proven),
+            (
+                "another result",
+                ok(r#"{"ticket_id":"T-000001","replayed":false}"#),
+                Pairing::Unproven,
+            ),
+            ("replayed", ok(r#"{"ticket_id":"T-000002","replayed":true}"#), Pairing::Unproven),
+            ("its own result", ok(r#"{"ticket_id":"T-000002","replayed":false}"#), Pairing::Proven),
         ] {
             assert_eq!(with(c, &later), want, "{name}");
         }

@@ -395,7 +395,15 @@ fn calls_and_their_exit_statuses() {
     fake.file("stderr", "boot id 1\nready").file("noise", "Welcome!");
     let base = ["call", "create_ticket", "--args", r#"{"request_id":"r-1","n":1.50}"#, "--json"];
     let cases = [
-        (result(r#"{"content":[{"type":"text","text":"fine"}]}"#), 0, "ok", Some("done")),
+        (result(r#"{"content":[{"type":"text","text":"done"}]}"#), 0, "ok", Some("done")),
+        // It says nothing of the work: nothing went wrong, and nothing is claimed.
+        (result(r#"{"content":[{"type":"text","text":"fine"}]}"#), 0, "ok", Some("unknown")),
+        (
+            result(r#"{"structuredContent":{"status":"done","ok":false},"content":[]}"#),
+            4,
+            "ok",
+            Some("unknown"),
+        ),
         (
             result(r#"{"structuredContent":{"status":"in_progress"},"content":[]}"#),
             4,

@@ -532,6 +532,79 @@ fn a_moved_over_ledger_is_noticed() {
     }
 }
 
+/// What happened to a ledger between two reads, and whether the second one is of another life of it.
+#[test]
+fn a_ledger_that_was_replaced_is_another_one_and_a_used_one_is_not() {
+    type Act = fn(&Path, &Path);
+    let insert = |path: &Path, id: &str| {
+        make(path, &format!("INSERT INTO requests VALUES('{id}','h','running',NULL,'A',1.0)"));
+    };
+    let cases: &[(&str, bool, Act)] = &[
+        ("moved over", true, |path, backup| fs::rename(backup, path).unwrap()),
+        ("copied over", true, |path, backup| fs::write(path, fs::read(backup).unwrap()).unwrap()),
+        // As a restore through SQLite does; a harmless change of the schema is taken for one.
+        ("another schema version", true, |path, _| {
+            make(path, "CREATE INDEX by_owner ON requests(owner)");
+        }),
+        ("vacuumed into another and moved", true, |path, _| {
+            let new = path.with_extension("new");
+            make(path, &format!("VACUUM INTO '{}'", new.display()));
+            fs::rename(new, path).unwrap();
+        }),
+        ("left alone", false, |_, _| {}),
+        ("written to", false, |path, _| {
+            make(path, "INSERT INTO requests VALUES('more','h','done','{}','A',2.0)");
+        }),
+        ("a row taken back", false, |path, _| make(path, "DELETE FROM requests WHERE owner='A'")),
+        ("checkpointed", false, |path, _| make(path, "PRAGMA wal_checkpoint(TRUNCATE)")),
+    ];
+    for mode in ["WAL", "DELETE"] {
+        for (what, another, act) in cases {
+            let dir = folder();
+            let (path, backup) = (dir.path().join("ledger.db"), dir.path().join("backup.db"));
+            filled(&path, mode, 3);
+            fs::copy(&path, &backup).unwrap();
+            insert(&path, "newer");
+            let ledger = Ledger::open(&path);
+            let first = ledger.read(|r| r.counts()).unwrap();
+            assert_eq!((first.rows, ledger.life()), (4, 0));
+            // Times of one clock tick can't be told apart.
+            while ledger.stamp().is_fresh() {
+                std::thread::yield_now();
+            }
+            ledger.read(|r| r.counts()).unwrap();
+            act(&path, &backup);
+            ledger.read(|r| r.counts()).unwrap();
+            assert_eq!(ledger.life() > 0, *another, "{what}, {mode}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_seen_in_a_replaced_ledger_proves_nothing() {
+    use redial::inspect::Inspector;
+    use redial::judge::Rules;
+    let dir = folder();
+    let (path, backup) = (dir.path().join("ledger.db"), dir.path().join("backup.db"));
+    filled(&path, "WAL", 3);
+    fs::copy(&path, &backup).unwrap();
+    make(&path, "INSERT INTO requests VALUES('newer','h','running',NULL,'A',1.0)");
+    let inspector = Inspector::new(Some(Ledger::open(&path)), None, Rules::default());
+    assert!(inspector.request("newer", None).await.facts.row.is_some());
+    fs::rename(&backup, &path).unwrap();
+    let now = inspector.request("newer", None).await.facts;
+    assert_eq!(
+        (now.row, now.row_vanished_at),
+        (None, None),
+        "it was not released: it never was here"
+    );
+    // In the same file it would have been.
+    make(&path, "INSERT INTO requests VALUES('gone','h','running',NULL,'A',1.0)");
+    assert!(inspector.request("gone", None).await.facts.row.is_some());
+    make(&path, "DELETE FROM requests WHERE request_id='gone'");
+    assert!(inspector.request("gone", None).await.facts.row_vanished_at.is_some());
+}
+
 #[tokio::test]
 async fn a_watcher_hears_of_changes() {
     let dir = folder();

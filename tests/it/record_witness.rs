@@ -64,6 +64,12 @@ async fn the_agents_death_is_seen_and_its_bytes_are_kept() {
         .spawn()
         .unwrap();
     let mut stdin = tap.stdin.take().unwrap();
+    // As behind any handshake, the server has said who it is before it is asked for anything.
+    until("its boot id", || {
+        let said =
+            |r: &Recording| r.session.generations.first().is_some_and(|g| !g.boot.is_empty());
+        Recording::open(&out).ok().filter(said)
+    });
     writeln!(stdin, r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_ticket","arguments":{ARGS}}}}}"#).unwrap();
     let recorded = until("the recording", || {
         Recording::open(&out).ok().filter(|r| !r.session.calls.is_empty())
