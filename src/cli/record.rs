@@ -72,6 +72,8 @@ fn record(a: &RecordArgs, config: &Config) -> Result<u8> {
 
 /// The rules: built in, and what the configuration and the flags add.
 fn rules(a: &RecordArgs, config: &Config) -> Result<Rules> {
-    let values = known_values(&a.command).map_err(Error::usage)?;
+    // A URL is as good a place for a secret as a command line.
+    let words: Vec<String> = a.command.iter().chain(&a.http).cloned().collect();
+    let values = known_values(&words).map_err(Error::usage)?;
     super::recorded::rules(&a.redact, config, values)
 }

@@ -21,7 +21,7 @@ use crate::serve::headers::check_peer;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use axum::response::{IntoResponse, Response};
 use body::Exchange;
 use headers::{passed_on, same_site, text};
@@ -44,7 +44,7 @@ struct Tap {
     upstream: Url,
     client: reqwest::Client,
     recorder: Recorder,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     exchanges: AtomicU64,
     anywhere: bool,
     /// A signal has come: what is cut off now is cut off by the tap.
@@ -73,7 +73,7 @@ pub fn run(url: &str, listen: &str, anywhere: bool, recorder: Recorder, out: &Pa
         upstream,
         client,
         recorder: recorder.clone(),
-        sessions: Sessions::default(),
+        sessions: Arc::default(),
         exchanges: AtomicU64::new(0),
         anywhere,
         stopping: Arc::default(),
@@ -116,7 +116,8 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
     let here = listener.local_addr().map_err(failed)?;
     let path = tap.upstream.path().to_owned();
     crate::serve::log(&format!(
-        "listening on http://{here}{path} in front of {}, recording to {}",
+        "listening on {} in front of {}, recording to {}",
+        tap.recorder.rules().url(&format!("http://{here}{path}")),
         tap.recorder.rules().url(tap.upstream.as_str()),
         out.display()
     ));
@@ -132,6 +133,11 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
 
 async fn handle(State(tap): State<Arc<Tap>>, request: Request) -> Response {
     tap.pass(request).await
+}
+
+/// What tells two places of one server apart.
+fn place(url: &Url) -> String {
+    format!("{}?{}", url.path(), url.query().unwrap_or_default())
 }
 
 /// For a client that can still hear it.
@@ -172,7 +178,8 @@ impl Tap {
         let session = text(&parts.headers, "mcp-session-id");
         let first = First::of(body).await;
         let client =
-            self.sessions.of_request(session.as_deref(), first.bytes(), || self.shown_url());
+            self.sessions
+                .of_request(session.as_deref(), first.bytes(), &place(&url), || self.shown_url());
         if let Some(opened) = &client.opened {
             self.recorder.event(client.generation, opened.clone());
         }
@@ -182,6 +189,9 @@ impl Tap {
             exchange,
             self.stopping.clone(),
         );
+        if parts.method == Method::GET && session.is_none() {
+            x.may_name_endpoint(self.sessions.clone(), url.clone());
+        }
         let what = Http::Request { method: parts.method.to_string(), url: url.to_string() };
         let named = client.session.as_deref();
         x.event(what, self.recorded(&parts.headers, named));

@@ -31,7 +31,7 @@ pub const MASK: &str = "[redacted]";
 /// What is always hidden, in words.
 pub const WHAT_IS_HIDDEN: &str = "values of Authorization, cookies, session ids and other credential headers; of JSON members, \
 command line options and URL parameters named like a password, secret, token or key; of environment variables with such names \
-and passwords in URLs wherever they appear; bearer tokens, private keys and well-known key formats in any text. Paths are no secrets";
+and passwords and long mixed path segments in URLs wherever they appear; bearer tokens, private keys and well-known key formats in any text. Paths are no secrets";
 
 /// What a person adds.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,7 @@
 //! The bodies of one HTTP exchange on their way through: written down, then passed on, chunk by chunk.
 
 use super::came::{Kept, Reader, put_sent};
+use super::sessions::Sessions;
 use super::upload::{Fate, Sending};
 use crate::client::http::root_cause;
 use crate::journal::Kind;
@@ -13,6 +14,7 @@ use crate::wire::sse::Sse;
 use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
+use reqwest::Url;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,6 +42,8 @@ pub(super) struct Exchange {
     /// As announced.
     length: Option<u64>,
     fate: Arc<Fate>,
+    /// Where a stream may say that messages of its client go, as HTTP+SSE does.
+    names: Option<(Arc<Sessions>, Url)>,
     /// The tap itself is about to end.
     stopping: Arc<AtomicBool>,
 }
@@ -62,6 +66,7 @@ impl Exchange {
             passed: 0,
             length: None,
             fate: Arc::default(),
+            names: None,
             stopping,
         }
     }
@@ -114,6 +119,27 @@ impl Exchange {
         self.sent(came);
         self.fate.break_off();
         self.failed(format!("{BROKEN} before any of it was passed on"), false);
+    }
+
+    /// Its answer may be a stream that names an endpoint, beside this URL.
+    pub fn may_name_endpoint(&mut self, sessions: Arc<Sessions>, url: Url) {
+        self.names = Some((sessions, url));
+    }
+
+    /// HTTP+SSE of 2024-11-05: from here on this is the stream of those who post to `data`.
+    fn endpoint(&mut self, data: &[u8]) {
+        let Some((sessions, url)) = &self.names else { return };
+        let Some(to) = std::str::from_utf8(data).ok().and_then(|d| url.join(d.trim()).ok()) else {
+            return;
+        };
+        let shown = self.recorder.rules().url(url.as_str());
+        let (generation, opened) =
+            sessions.endpoint(super::place(&to), self.generation, || shown.clone());
+        self.generation = generation;
+        if let Some(opened) = opened {
+            self.recorder.event(generation, opened);
+        }
+        self.log(Http::Endpoint { url: to.to_string() });
     }
 
     /// It was the client's request that broke.
@@ -198,12 +224,19 @@ impl Exchange {
         match &mut self.reader {
             Reader::Nothing => {}
             Reader::Events { parser } => {
-                let mut found = Vec::new();
+                let (mut found, mut named) = (Vec::new(), None);
                 parser.feed(chunk, |e| {
-                    if let Sse::Event { data, cut, .. } = e {
-                        found.push((Bytes::from(data), cut));
+                    if let Sse::Event { event, data, cut, .. } = e {
+                        match event == "endpoint" && self.names.is_some() && cut == 0 {
+                            true => named = Some(data),
+                            false => found.push((Bytes::from(data), cut)),
+                        }
                     }
                 });
+                // It comes first on its stream.
+                if let Some(data) = named {
+                    self.endpoint(data.as_ref());
+                }
                 let events = found.into_iter().map(|(data, cut)| match cut {
                     0 => received(data, number),
                     cut => over(data, cut, number),

@@ -18,6 +18,8 @@ struct Known {
     generations: u32,
     /// Where messages without a session go.
     alone: Option<u32>,
+    /// Where messages of HTTP+SSE (2024-11-05) are posted: each stream has a place of its own.
+    by_place: HashMap<String, u32>,
 }
 
 /// Where one request belongs.
@@ -37,8 +39,39 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// By its session id, or by what it says. `first` is what has come of its body.
-    pub fn of_request(&self, id: Option<&str>, first: &[u8], url: impl Fn() -> String) -> Client {
+    /// The stream of this generation names `place` for its messages: its generation from now on, and how that begins,
+    /// where it is a new one.
+    pub fn endpoint(
+        &self,
+        place: String,
+        generation: u32,
+        url: impl Fn() -> String,
+    ) -> (u32, Option<Kind>) {
+        let mut k = self.lock();
+        if let Some(known) = k.by_place.get(&place) {
+            return (*known, None);
+        }
+        let taken = k.by_place.values().any(|g| *g == generation);
+        let (generation, opened) = if taken {
+            k.generations += 1;
+            (k.generations, Some(Kind::Opened { transport: Transport::Http { url: url() } }))
+        } else {
+            (generation, None)
+        };
+        // Another client's stream is another life.
+        k.alone = k.alone.filter(|alone| *alone != generation);
+        k.by_place.insert(place, generation);
+        (generation, opened)
+    }
+
+    /// By its session id, by where it goes, or by what it says. `first` is what has come of its body.
+    pub fn of_request(
+        &self,
+        id: Option<&str>,
+        first: &[u8],
+        place: &str,
+        url: impl Fn() -> String,
+    ) -> Client {
         let mut k = self.lock();
         let opened = || Some(Kind::Opened { transport: Transport::Http { url: url() } });
         let client = |generation, session, opened| Client {
@@ -54,6 +87,9 @@ impl Sessions {
             // A session that is older than this tap.
             let (generation, name) = k.open(id);
             return client(generation, Some(name), opened());
+        }
+        if let Some(generation) = k.by_place.get(place) {
+            return client(*generation, None, None);
         }
         let method = std::str::from_utf8(first).ok().and_then(summary::of).and_then(|s| s.method);
         if method.as_deref() == Some("initialize") {
@@ -116,7 +152,7 @@ mod tests {
     #[test]
     fn sessions_are_told_apart_and_their_ids_never_come_out() {
         let s = Sessions::default();
-        let ask = |id: Option<&str>, body: &[u8]| s.of_request(id, body, || "u".into());
+        let ask = |id: Option<&str>, body: &[u8]| s.of_request(id, body, "/", || "u".into());
         let (a, b) = (ask(None, INIT), ask(None, INIT));
         assert_eq!((a.generation, b.generation, a.opened.is_some()), (1, 2, true));
         assert_eq!(s.of_answer(&b, Some("id-b"), true).as_deref(), Some("session-1"));
@@ -136,8 +172,25 @@ mod tests {
     #[test]
     fn without_sessions_what_follows_belongs_to_the_newest_client() {
         let s = Sessions::default();
-        let c = s.of_request(None, INIT, || "u".into());
+        let c = s.of_request(None, INIT, "/", || "u".into());
         s.of_answer(&c, None, true);
-        assert_eq!(s.of_request(None, CALL, || "u".into()).generation, c.generation);
+        assert_eq!(s.of_request(None, CALL, "/", || "u".into()).generation, c.generation);
+    }
+
+    #[test]
+    fn a_stream_that_names_a_place_has_what_is_posted_there() {
+        let s = Sessions::default();
+        let ask = |body: &[u8], at: &str| s.of_request(None, body, at, || "u".into()).generation;
+        let url = || "u".to_owned();
+        let first = ask(b"", "/sse?");
+        assert_eq!(s.endpoint("/m?id=1".into(), first, url), (first, None));
+        assert_eq!((ask(INIT, "/m?id=1"), ask(CALL, "/m?id=1")), (first, first));
+        // Another client's stream, and one that came before the first had named its place.
+        let second = ask(b"", "/sse?");
+        assert_ne!(second, first);
+        assert_eq!(s.endpoint("/m?id=2".into(), second, url).0, second);
+        let (third, opened) = s.endpoint("/m?id=3".into(), second, url);
+        assert!(third > second && opened.is_some());
+        assert_eq!((ask(CALL, "/m?id=2"), ask(CALL, "/m?id=3")), (second, third));
     }
 }

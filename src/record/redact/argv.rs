@@ -1,5 +1,6 @@
 //! Redaction of command lines, URLs and the environment.
 
+use super::form::is_long_and_mixed;
 use super::names::is_path;
 use super::{MASK, Rules};
 use std::borrow::Cow;
@@ -66,6 +67,7 @@ impl Rules {
                 found.push(value.clone());
             }
             found.extend(password_of_url(word));
+            found.extend(keys_in_path(word));
         }
         found
     }
@@ -86,6 +88,7 @@ impl Rules {
             }
             None => front.to_owned(),
         };
+        out = out.split('/').map(hidden_segment).collect::<Vec<_>>().join("/");
         if let Some(query) = query {
             let parts = query.split('&').map(|p| match p.split_once('=') {
                 Some((name, _)) if self.is_secret_parameter(name) => {
@@ -97,6 +100,17 @@ impl Rules {
         }
         self.text(&out).0.into_owned()
     }
+}
+
+fn hidden_segment(segment: &str) -> &str {
+    if is_long_and_mixed(segment.as_bytes()) { MASK } else { segment }
+}
+
+/// Keys in the path of a URL, as they are spelled there.
+fn keys_in_path(word: &str) -> Vec<String> {
+    let Some((_, rest)) = word.split_once("://") else { return Vec::new() };
+    let segments = rest.split(['/', '?', '#', '&', '=', ' ', '"', '\'']).skip(1);
+    segments.filter(|s| is_long_and_mixed(s.as_bytes())).map(str::to_owned).collect()
 }
 
 /// The password in a URL, as it is spelled there.
@@ -149,6 +163,20 @@ fn bare_ends(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_the_path_of_a_url_is_hidden_and_an_id_is_not() {
+        let r = Rules::new(Default::default()).unwrap();
+        let key = "NjA0Zjk3ZDItOGM0Yy00ZWQ1OjEyMzQ1Njc4OTAxMjM0";
+        let id = "604f97d2-8c4c-4ed5-9a3b-123456789012";
+        let url = format!("https://mcp.example/api/{id}/s/{key}/mcp?x=1");
+        let want = format!("https://mcp.example/api/{id}/s/{MASK}/mcp?x=1");
+        assert_eq!(r.url(&url), want);
+        assert_eq!(r.text(&format!("see {url} there")).0, format!("see {want} there"));
+        let words = |w: &[&str]| w.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        assert_eq!(r.argv(&words(&["npx", "mcp-remote", &url, "-v"]))[2..], [want, "-v".into()]);
+        assert_eq!(r.secrets_of_argv(&words(&["x", &url])), [key]);
+    }
 
     #[test]
     fn the_working_directory_and_files_of_keys_are_no_secrets() {

@@ -9,6 +9,7 @@ pub(super) fn fits(pattern: usize, value: &[u8]) -> bool {
         0 => is_token(value) || has_run(value, 8) || has_digit_inside(value),
         1 => is_token(value) || is_pair(value),
         2 => is_key(value),
+        12 => is_long_and_mixed(value),
         _ => true,
     }
 }
@@ -38,6 +39,13 @@ fn is_key(v: &[u8]) -> bool {
         || stripe.is_some_and(|r| r.iter().all(u8::is_ascii_alphanumeric))
         || is_mixed(rest)
         || (v.starts_with(b"sk") && has_run(rest, 24))
+}
+
+/// What a key in a path looks like: long, with digits and letters of both cases. A UUID or a hash has one case, and is
+/// an id that must stay findable.
+pub(super) fn is_long_and_mixed(v: &[u8]) -> bool {
+    let fits = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    v.len() >= 32 && v.iter().all(fits) && is_mixed(v)
 }
 
 /// A digit, a small letter and a capital.

@@ -63,7 +63,7 @@ const OPEN_KEYS: [&str; 4] = ["idempotencykey", "routingkey", "surrogatekey", "c
 /// Well-known forms. Their word boundaries are those of ASCII: beside other letters the Unicode ones need the slowest
 /// of the engines, while a frame waits. Where a pattern has a group, only the group is replaced. What the first three find is prose
 /// unless [`form::fits`](super::form::fits) says otherwise.
-pub(super) const PATTERNS: [&str; 12] = [
+pub(super) const PATTERNS: [&str; 13] = [
     r"(?i)(?-u:\b)bearer\s+([A-Za-z0-9._~+/=-]{8,})",
     r"(?i)(?-u:\b)basic\s+([A-Za-z0-9+/]{12,}={0,2})",
     r"(?-u:\b)(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
@@ -80,6 +80,8 @@ pub(super) const PATTERNS: [&str; 12] = [
     r#"(?i)(?-u:\b)(?:password|passwd|account_?key|shared_?access_?key)=([^\s;"'&\\]{3,})"#,
     // A parameter of a URL.
     r#"(?i)[?&](?:[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|subscription[_-]?key|(?:access|refresh|auth|id|bearer|session|security)[_-]?token|signature)|token|sig)=([^\s&"'#\\]{3,})"#,
+    // A segment of a URL's path: many servers have the key there.
+    r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>?#]*?/([A-Za-z0-9_-]{32,})"#,
 ];
 
 /// In lines that are no JSON: `password=…`, `API_KEY: …`.
