@@ -306,7 +306,8 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat { parent, group, session, known, over: matches!(state, 'Z' | 'X') })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};

@@ -87,7 +87,11 @@ pub fn width(text: &str) -> usize {
 pub fn head(text: &str, cells: usize) -> &str {
     const BYTES_A_CELL: usize = 32;
     let most = cells.saturating_add(2).saturating_mul(BYTES_A_CELL);
-    if text.len() <= most { text } else { &text[..text.floor_char_boundary(most)] }
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
 }
 
 /// `text` cut to `max` cells; when something is cut it ends with `ellipsis` (dropped where even that

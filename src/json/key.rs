@@ -64,7 +64,7 @@ fn number(text: &str) -> Option<String> {
     }
     let value: f64 = text.parse().ok()?;
     Some(match value {
-        v if v == 0.0 => "0".into(),
+        0.0 => "0".into(),
         v if v.fract() == 0.0 && v.abs() < WHOLE => format!("{v:.0}"),
         v if v.is_finite() => float_repr(v),
         _ => text.to_owned(),

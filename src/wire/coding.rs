@@ -72,7 +72,7 @@ impl Decoder {
                 "gzip" | "x-gzip" => Step::Gzip(Box::new(MultiGzDecoder::new(Sink::default()))),
                 "deflate" => Step::Deflate(Deflate::default()),
                 "br" => Step::Brotli(Box::new(DecompressorWriter::new(Sink::default(), PIECE))),
-                "zstd" => Step::Zstd(Zstd::default()),
+                "zstd" => Step::Zstd(Box::default()),
                 _ => return Err(unknown()),
             };
             steps.push(step);
@@ -140,7 +140,7 @@ enum Step {
     Gzip(Box<MultiGzDecoder<Sink>>),
     Deflate(Deflate),
     Brotli(Box<DecompressorWriter<Sink>>),
-    Zstd(Zstd),
+    Zstd(Box<Zstd>),
 }
 
 impl Step {
