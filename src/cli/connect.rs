@@ -3,6 +3,7 @@
 use super::args::{Calling, EndpointArgs};
 use super::interrupt::Interrupt;
 use super::open::{open_ledger, readable};
+use super::plain::{Plain, Role};
 use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
 use crate::config::Config;
@@ -106,7 +107,15 @@ pub async fn open(
         name = interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
     };
     match ready {
-        Ok(()) => Ok(client),
+        Ok(()) => {
+            let way = client.way();
+            if !way.is_empty() {
+                let mut p = Plain::stderr();
+                p.line(Role::Dim, &format!("reached{way}"));
+                p.complain();
+            }
+            Ok(client)
+        }
         Err(error) => {
             let witness = Some(Witness::after(&client, None).await);
             client.close().await;

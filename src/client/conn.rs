@@ -102,6 +102,8 @@ pub(super) struct Conn {
     pub(super) tools_changed: AtomicBool,
     /// The last try to read the list of tools again came to nothing.
     pub(super) list_given_up: AtomicBool,
+    /// HTTP: the stream that is listened on, and what waits beside it.
+    pub(super) beside: http::beside::Beside,
     /// Pages of the list of tools that came so far.
     pub(super) pages: AtomicUsize,
 }
@@ -129,6 +131,7 @@ impl Conn {
             heard: AtomicBool::new(false),
             tools_changed: AtomicBool::new(false),
             list_given_up: AtomicBool::new(false),
+            beside: http::beside::Beside::default(),
             pages: AtomicUsize::new(0),
         })
     }

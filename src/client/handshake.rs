@@ -130,6 +130,10 @@ async fn probe(conn: &Arc<Conn>, limit: Duration) -> Result<Probe, Failure> {
             Reading::Error { message, .. } => return legacy(message),
             Reading::Status { status, words } => match status {
                 401 | 403 | 407 => return Err(Failure::Final(words)),
+                // A server that has no POST at all may say so with an error of its own.
+                500 | 501 if listen::is_old_sse(conn).await => {
+                    return Err(Failure::Final(old_sse(&words)));
+                }
                 429 | 500.. => return Err(Failure::Outage(words)),
                 _ => return legacy(words),
             },
@@ -197,13 +201,18 @@ async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Res
                 return Err(Failure::Poisoned(words));
             }
             _ if conn.is_http() && listen::is_old_sse(conn).await => {
-                return Err(Failure::Final(format!(
-                    "{words}; a GET answers as the HTTP+SSE transport of 2024-11-05 does, which redial does not speak"
-                )));
+                return Err(Failure::Final(old_sse(&words)));
             }
             _ => return Err(Failure::Final(words)),
         }
     }
+}
+
+/// Why a server of the transport before Streamable HTTP can't be used.
+fn old_sse(words: &str) -> String {
+    format!(
+        "{words}; a GET answers as the HTTP+SSE transport of 2024-11-05 does, which redial does not speak"
+    )
 }
 
 async fn initialize(
@@ -243,6 +252,7 @@ async fn initialize(
         }
         Reading::Status { status, words } => {
             return match status {
+                500 | 501 if listen::is_old_sse(conn).await => Err(Failure::Final(old_sse(&words))),
                 429 | 500.. => Err(Failure::Outage(words)),
                 401 | 403 | 407 => Err(Failure::Final(words)),
                 _ => Ok(Opened::Refused { code: None, words, offered: Vec::new() }),

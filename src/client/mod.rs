@@ -132,7 +132,11 @@ pub struct Settings {
 impl Settings {
     /// How `endpoint` is named to people. May hold foreign text, and no secret that redial knows of.
     pub fn name(&self, endpoint: &Endpoint) -> String {
-        self.shown.clone().unwrap_or_else(|| endpoint.shown())
+        let name = self.shown.clone().unwrap_or_else(|| endpoint.shown());
+        match endpoint {
+            Endpoint::Http { url, .. } => name + &http::proxy::way(url),
+            Endpoint::Stdio { .. } => name,
+        }
     }
 }
 
@@ -189,6 +193,14 @@ impl Client {
     /// How it is named to people. May hold foreign text, and no secret that redial knows of.
     pub fn name(&self) -> String {
         self.settings.name(&self.endpoint)
+    }
+
+    /// ` through the proxy http://…` where one leads to it.
+    pub fn way(&self) -> String {
+        match &self.endpoint {
+            Endpoint::Http { url, .. } => http::proxy::way(url),
+            Endpoint::Stdio { .. } => String::new(),
+        }
     }
 
     /// How it behaves.

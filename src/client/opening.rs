@@ -120,6 +120,12 @@ pub(super) fn hint(why: &str, endpoint: &Endpoint) -> Option<String> {
         return None; // It says so itself.
     }
     Some(match endpoint {
+        Endpoint::Http { url, .. } if !super::http::proxy::way(url).is_empty() => {
+            "the environment names that proxy; no_proxy=HOST takes a host out of it".into()
+        }
+        Endpoint::Http { .. } if why.contains("2024-11-05 does") => {
+            "give the server's Streamable HTTP address (often /mcp), or start a bridge that speaks stdio, such as mcp-remote, as the command".into()
+        }
         Endpoint::Http { .. } if why.contains("refused") && !why.contains("refused initialize") => {
             "is the server running, and is the port right? `--http` wants the whole URL, path included (often /mcp)".into()
         }

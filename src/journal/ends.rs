@@ -169,6 +169,7 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     } else {
         (Outcome::Unknown, format!("HTTP {status}, a body that is not JSON-RPC: {shown}"))
     };
+    let why = why + &refusal::by_proxy(status, &x);
     end(s, at, call, outcome, why);
 }
 
@@ -216,5 +217,6 @@ pub(super) fn exchange_over(
         }
         (None, None) => (Outcome::Unknown, "the exchange ended without a status".into()),
     };
+    let why = why + &refusal::by_proxy(x.status.unwrap_or(0), &x);
     end(s, at, call, outcome, why);
 }

@@ -1,6 +1,6 @@
 //! The part of the fold that follows HTTP exchanges: status, flow of bytes, resumes, how each one ended.
 
-use super::call::CallId;
+use super::call::{Call, CallId};
 use super::ends;
 use super::event::{Event, Http};
 use super::fold::Session;
@@ -36,6 +36,11 @@ impl Session {
         let call = self.exchanges.get(&exchange).and_then(|x| x.call);
         call.and_then(|c| self.calls.get(&c))
             .is_some_and(|c| c.is_pending() && c.live.task.is_none())
+    }
+
+    /// The call that went out on this exchange, while that is open.
+    pub fn call_on(&self, exchange: u64) -> Option<&Call> {
+        self.calls.get(&self.exchanges.get(&exchange)?.call?)
     }
 
     pub(super) fn http(&mut self, event: &Event, exchange: u64, what: &Http) {

@@ -10,17 +10,33 @@ pub fn refuses(status: u16) -> bool {
 }
 
 pub(super) fn refusal_words(status: u16, x: &Exchange) -> String {
+    // A proxy refuses in the same words as the server that it hides.
+    let who = match &x.proxy {
+        Some(p) => format!("the server, or the proxy {p} before it,"),
+        None => "the server".into(),
+    };
     let mut words = match status {
-        401 => "HTTP 401: the server wants other credentials".to_owned(),
-        403 => "HTTP 403: the server does not allow this".to_owned(),
-        413 => "HTTP 413: the request is too large for the server".to_owned(),
-        429 => "HTTP 429: too many requests, the server did not take this one".to_owned(),
+        401 => format!("HTTP 401: {who} wants other credentials"),
+        403 => format!("HTTP 403: {who} does not allow this"),
+        413 => format!("HTTP 413: the request is too large for {}", who.trim_end_matches(',')),
+        429 => format!("HTTP 429: too many requests, {who} did not take this one"),
         _ => format!("HTTP {status}"),
     };
     if let Some(w) = &x.www_authenticate {
         words.push_str(&format!(" ({})", auth_words(w)));
     }
     words
+}
+
+/// Who may have said a status that is no answer of the server, where a proxy stands before it; for the end of a sentence.
+pub(super) fn by_proxy(status: u16, x: &Exchange) -> String {
+    match (&x.proxy, status) {
+        (Some(p), 407) => format!("; the proxy {p} wants credentials"),
+        (Some(p), 400..) if !refuses(status) => {
+            format!("; it may be the word of the proxy {p}, through which this went")
+        }
+        _ => String::new(),
+    }
 }
 
 /// A `WWW-Authenticate` header in words (RFC 9110, section 11.6.1; RFC 6750, section 3): what is wrong, what is

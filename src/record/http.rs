@@ -12,6 +12,7 @@ mod upload;
 
 use super::entry::{What, Wire};
 use super::recorder::Recorder;
+use crate::client::http::proxy::{self, Proxy};
 use crate::client::http::{root_cause, tls};
 use crate::error::{Error, Result};
 use crate::journal::Kind;
@@ -43,6 +44,8 @@ const WHOLE: usize = 64 << 20;
 struct Tap {
     upstream: Url,
     client: reqwest::Client,
+    /// What leads to the upstream, where it is not reached directly.
+    proxy: Option<Proxy>,
     recorder: Recorder,
     sessions: Arc<Sessions>,
     exchanges: AtomicU64,
@@ -65,13 +68,15 @@ pub fn run(url: &str, listen: &str, anywhere: bool, recorder: Recorder, out: &Pa
         return Err(Error::usage(format!("{address} can be reached from other machines"))
             .hint("a tap has no authentication of its own; if that is what you want, add --listen-anywhere"));
     }
-    let client = client(&upstream).map_err(Error::usage)?;
+    let proxy = proxy::of(&upstream).map_err(Error::usage)?;
+    let client = client(&upstream, proxy.as_ref()).map_err(Error::usage)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|e| Error::endpoint(format!("no threads to run on: {e}")))?;
     let tap = Arc::new(Tap {
         upstream,
         client,
+        proxy,
         recorder: recorder.clone(),
         sessions: Arc::default(),
         exchanges: AtomicU64::new(0),
@@ -93,18 +98,19 @@ pub fn server_name(url: &str) -> String {
     host.unwrap_or_else(|| "http".into())
 }
 
-fn client(upstream: &Url) -> std::result::Result<reqwest::Client, String> {
+fn client(upstream: &Url, proxy: Option<&Proxy>) -> std::result::Result<reqwest::Client, String> {
     if !matches!(upstream.scheme(), "http" | "https") {
         return Err(format!("{upstream} is neither http:// nor https://"));
     }
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls(upstream.scheme() == "https")?)
+    let secure = upstream.scheme() == "https" || proxy.is_some_and(Proxy::is_https);
+    let builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls(secure)?)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         // A kept connection that the server closes would make a call falsely fail.
         .pool_max_idle_per_host(0)
-        .connect_timeout(Duration::from_secs(10))
-        .no_proxy()
+        .connect_timeout(Duration::from_secs(10));
+    proxy::lead(builder, proxy)?
         .build()
         .map_err(|e| format!("the HTTP client can't be set up: {}", root_cause(&e)))
 }
@@ -116,9 +122,10 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
     let here = listener.local_addr().map_err(failed)?;
     let path = tap.upstream.path().to_owned();
     crate::serve::log(&format!(
-        "listening on {} in front of {}, recording to {}",
+        "listening on {} in front of {}{}, recording to {}",
         tap.recorder.rules().url(&format!("http://{here}{path}")),
         tap.recorder.rules().url(tap.upstream.as_str()),
+        tap.way(),
         out.display()
     ));
     let router = Router::new().fallback(handle).with_state(tap.clone());
@@ -192,6 +199,9 @@ impl Tap {
         if parts.method == Method::GET && session.is_none() {
             x.may_name_endpoint(self.sessions.clone(), url.clone());
         }
+        if let Some(p) = &self.proxy {
+            x.event(Http::Through { proxy: p.shown() }, Wire::default());
+        }
         let what = Http::Request { method: parts.method.to_string(), url: url.to_string() };
         let named = client.session.as_deref();
         x.event(what, self.recorded(&parts.headers, named));
@@ -230,7 +240,10 @@ impl Tap {
             }
             Err(e) => {
                 let connected = !(e.is_connect() || e.is_builder());
-                let why = root_cause(&e);
+                let why = match &self.proxy {
+                    Some(p) if e.is_connect() => p.unreachable(&root_cause(&e)),
+                    _ => root_cause(&e),
+                };
                 x.failed(why.clone(), connected);
                 if x.is_broken() {
                     return broken();
@@ -290,6 +303,12 @@ impl Tap {
             url.set_query(Some(q));
         }
         url
+    }
+
+    /// Which way the upstream is reached, for the end of a name.
+    fn way(&self) -> String {
+        let shown = self.proxy.as_ref().map(Proxy::shown);
+        shown.map_or_else(String::new, |p| format!(" through the proxy {p}"))
     }
 
     fn shown_url(&self) -> String {

@@ -1,13 +1,15 @@
 //! What an answer may be wrapped in, broken by, or taken for: compressed bodies, statuses around answers, lines that
 //! are no JSON, answers that are somebody else's.
 
+use crate::support::cli::command;
 use crate::support::fake_http::{FakeHttp, Request, answer, stream};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use redial::client::{Client, Endpoint, Era, Settings};
 use redial::journal::{Call, Outcome};
 use redial::json::raw;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
@@ -152,4 +154,95 @@ async fn a_line_that_is_no_json_ends_its_call_long_before_the_limit() {
         assert!(s.outcome == Outcome::Unknown && s.why.contains(why), "{format}: {}", s.why);
         client.close().await;
     }
+}
+
+/// Serves one connection after the other; its GET stream has no end but the client's.
+fn one_at_a_time(listener: TcpListener) {
+    for stream in listener.incoming() {
+        let Ok(mut stream) = stream else { return };
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (mut length, mut head) = (0, String::new());
+        let mut line = String::new();
+        while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
+            if let Some(n) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = n.trim().parse().unwrap();
+            }
+            head.push_str(&line);
+            line.clear();
+        }
+        if head.starts_with("GET") {
+            crate::support::fake_http::stream(&mut stream, ": open\n\n");
+            while stream.write_all(b": ping\n\n").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            continue;
+        }
+        let mut body = vec![0; length];
+        if reader.read_exact(&mut body).is_err() {
+            continue;
+        }
+        let body = String::from_utf8(body).unwrap();
+        let result = match raw::get_str(&body, "method").unwrap_or_default().as_str() {
+            "initialize" => r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#,
+            "tools/list" => r#"{"tools":[{"name":"create_ticket"}]}"#,
+            _ => r#"{"content":[{"type":"text","text":"made"}]}"#,
+        };
+        reply(&mut stream, &body, result);
+    }
+}
+
+fn reply(stream: &mut TcpStream, body: &str, result: &str) {
+    match raw::get(body, "id") {
+        None => answer(stream, "202 Accepted", "", b""),
+        Some(id) => {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            answer(stream, "200 OK", "content-type: application/json", text.as_bytes());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_stream_is_named_and_closed_where_it_holds_a_call_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || one_at_a_time(listener));
+    let settings = Settings { era: Era::Legacy, listen: true, ..Settings::default() };
+    let client = Client::start(Endpoint::Http { url, headers: vec![] }, settings);
+    client.ready().await.unwrap();
+    let id = client.call("create_ticket", r#"{"request_id":"r-1"}"#, Some(5.0)).await.unwrap();
+    let named = client.journal().wait(|s| {
+        let c = s.calls.get(&id)?;
+        c.live.remark.clone().filter(|r| r.contains("own GET stream is open since"))
+    });
+    tokio::time::timeout(Duration::from_secs(4), named).await.unwrap();
+    let call = client.settled(id).await.unwrap();
+    assert_eq!((call.outcome(), call.sent), (Some(Outcome::Ok), 1), "{call:?}");
+    let remark = call.live.remark.unwrap_or_default();
+    assert!(remark.contains("closed its own GET stream"), "{remark}");
+    client.close().await;
+}
+
+#[test]
+fn a_proxy_leads_to_other_hosts_and_is_named_and_never_to_this_machine() {
+    let proxy = FakeHttp::start(|_, _, _| {});
+    let (there, here) = ("http://mcp.intra.example/mcp", proxy.url());
+    let with_secret = format!("http://user:hunter2@{}", proxy.address);
+    let tools = |url: &str, vars: &[(&str, &str)]| {
+        let mut c = command(&["tools", "--era", "legacy", "--http", url]);
+        for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] {
+            c.env_remove(name);
+        }
+        c.envs(vars.iter().copied());
+        crate::support::cli::Ran::from(c.output().unwrap())
+    };
+    let ran = tools(there, &[("http_proxy", &with_secret)]);
+    ran.expect(0, &["create_ticket", "through the proxy http://…@127.0.0.1"]);
+    assert!(!ran.all().contains("hunter2"), "{}", ran.all());
+    assert!(proxy.count("tools/list") == 1);
+    tools(&here, &[("http_proxy", "http://127.0.0.1:9")]).expect(0, &["create_ticket"]);
+    // Nothing listens there: not a bare failure to connect, and the server is not blamed.
+    let ran = tools(there, &[("ALL_PROXY", "http://127.0.0.1:9")]);
+    ran.expect(5, &["the proxy http://127.0.0.1:9 (ALL_PROXY)", "no_proxy"]);
+    let ran = tools(there, &[("http_proxy", &with_secret), ("NO_PROXY", ".example")]);
+    assert!(ran.exit == 5 && !ran.all().contains("proxy"), "{}", ran.all());
 }

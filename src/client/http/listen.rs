@@ -4,7 +4,7 @@
 //! ever more seldom.
 
 use super::stream::{Flow, Resume, Stop, unfinished};
-use super::{BODY_LIMIT, header, root_cause, shown_url, status_event};
+use super::{BODY_LIMIT, header, status_event};
 use crate::client::conn::{Conn, Transport};
 use crate::client::driver::LinkEvent;
 use crate::client::stdio::breathe;
@@ -27,7 +27,22 @@ pub(in crate::client) async fn run(conn: Arc<Conn>, opened: oneshot::Sender<()>)
     let mut pause = Duration::from_secs(1);
     while !conn.is_over() {
         let began = Instant::now();
-        match once(&conn, &mut resume, &mut opened).await {
+        if !conn.beside.opens() {
+            return;
+        }
+        let exchange = conn.next_exchange();
+        let heard = tokio::select! {
+            biased;
+            () = conn.beside.closing() => {
+                let why = "closed here, so that other requests are served".to_owned();
+                let what = event::Http::Failed { why, connected: true };
+                conn.log(Kind::Http { exchange, what });
+                Heard::None
+            }
+            heard = once(&conn, exchange, &mut resume, &mut opened) => heard,
+        };
+        conn.beside.ended();
+        match heard {
             Heard::Ended => {}
             Heard::None => return,
         }
@@ -46,18 +61,18 @@ enum Heard {
 
 async fn once(
     conn: &Arc<Conn>,
+    exchange: u64,
     resume: &mut Resume,
     opened: &mut Option<oneshot::Sender<()>>,
 ) -> Heard {
     let Transport::Http(target) = &conn.transport else { return Heard::None };
     let generation = conn.generation;
-    let exchange = conn.next_exchange();
     let log = |what| conn.log(Kind::Http { exchange, what });
-    log(event::Http::Request { method: "GET".into(), url: shown_url(target.url().as_str()) });
+    target.told(conn, exchange, "GET", &target.url());
     let mut response = match target.get(conn, resume.last_id.as_deref()).send().await {
         Ok(r) => r,
         Err(e) => {
-            let why = root_cause(&e);
+            let why = target.cause(&e);
             let connected = !e.is_connect();
             log(event::Http::Failed { why: why.clone(), connected });
             conn.events.send(LinkEvent::Unreachable { generation, why, connected }).ok();
@@ -112,7 +127,7 @@ pub(in crate::client) async fn is_old_sse(conn: &Arc<Conn>) -> bool {
     let Transport::Http(target) = &conn.transport else { return false };
     let exchange = conn.next_exchange();
     let log = |what| conn.log(Kind::Http { exchange, what });
-    log(event::Http::Request { method: "GET".into(), url: shown_url(target.url().as_str()) });
+    target.told(conn, exchange, "GET", &target.url());
     let first = async {
         let mut response = target.get(conn, None).send().await.ok()?;
         log(status_event(&response, None));

@@ -4,8 +4,10 @@
 //! GET stream. Every step is a journal event. reqwest is held back here: no retries, no redirects of its own,
 //! no kept-alive connection (a reused one that the server closes would make calls falsely unknown).
 
+pub(super) mod beside;
 pub(super) mod listen;
 mod post;
+pub(crate) mod proxy;
 mod stream;
 
 use super::conn::Conn;
@@ -15,6 +17,7 @@ use crate::journal::{Kind, event, refusal};
 use crate::json::raw;
 use crate::wire::id::Id;
 use bytes::Bytes;
+use proxy::Proxy;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use std::collections::HashMap;
@@ -31,6 +34,8 @@ const PLAIN_LIMIT: usize = 64 << 10;
 pub(super) struct Target {
     client: reqwest::Client,
     url: Url,
+    /// What leads to it, where it is not reached directly.
+    proxy: Option<Proxy>,
     headers: HeaderMap,
     session: Mutex<Option<String>>,
     /// Where redirects within the origin led to.
@@ -65,18 +70,21 @@ impl Target {
                 .map_err(|_| format!("the value of header {k} can't be sent"))?;
             map.append(name, value);
         }
+        let proxy = proxy::of(&url)?;
+        let secure = url.scheme() == "https" || proxy.as_ref().is_some_and(Proxy::is_https);
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls(url.scheme() == "https")?)
+            .tls_backend_preconfigured(tls(secure)?)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .pool_max_idle_per_host(0)
-            .connect_timeout(Duration::from_secs(10))
-            .no_proxy()
+            .connect_timeout(Duration::from_secs(10));
+        let client = proxy::lead(client, proxy.as_ref())?
             .build()
             .map_err(|e| format!("the HTTP client can't be set up: {}", root_cause(&e)))?;
         Ok(Target {
             client,
             url,
+            proxy,
             headers: map,
             session: Mutex::default(),
             moved: Mutex::default(),
@@ -140,6 +148,23 @@ impl Target {
         *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = Some(to);
     }
 
+    /// Tells the journal what goes out, and which way, before it does.
+    fn told(&self, conn: &Conn, exchange: u64, method: &str, url: &Url) {
+        let log = |what| conn.log(Kind::Http { exchange, what });
+        if let Some(p) = &self.proxy {
+            log(event::Http::Through { proxy: p.shown() });
+        }
+        log(event::Http::Request { method: method.into(), url: shown_url(url.as_str()) });
+    }
+
+    /// Why a request broke: where the way to the proxy is at fault, that is said.
+    fn cause(&self, e: &reqwest::Error) -> String {
+        match &self.proxy {
+            Some(p) if e.is_connect() => p.unreachable(&root_cause(e)),
+            _ => root_cause(e),
+        }
+    }
+
     /// A request with the configured headers; what the protocol sets takes the place of one of the same name.
     fn request(&self, method: Method, url: &Url, headers: &[Header]) -> reqwest::RequestBuilder {
         let mut all = self.headers.clone();
@@ -176,7 +201,7 @@ impl Target {
         let exchange = conn.next_exchange();
         let log = |what| conn.log(Kind::Http { exchange, what });
         let url = self.url();
-        log(event::Http::Request { method: "DELETE".into(), url: shown_url(url.as_str()) });
+        self.told(conn, exchange, "DELETE", &url);
         let headers: Vec<Header> = version(conn).into_iter().collect();
         let send = self.request(Method::DELETE, &url, &headers).send();
         match tokio::time::timeout(Duration::from_millis(500), send).await {
@@ -186,7 +211,7 @@ impl Target {
             }
             Ok(Err(e)) => {
                 let connected = !e.is_connect();
-                log(event::Http::Failed { why: root_cause(&e), connected });
+                log(event::Http::Failed { why: self.cause(&e), connected });
             }
             Err(_) => {
                 let why = "no answer to DELETE within 0.5 s".into();

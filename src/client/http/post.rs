@@ -1,8 +1,9 @@
 //! One POST from its request line to its end: redirects within the origin, JSON or a stream as the answer,
 //! and what each way to break proves.
 
+use super::beside;
 use super::stream::{self, Flow, Stop};
-use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, root_cause, shown_url, status_event};
+use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, shown_url, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
 use crate::journal::ends::is_this_answer;
@@ -97,14 +98,15 @@ async fn send(conn: &Arc<Conn>, post: &Post) -> Option<reqwest::Response> {
     ];
     headers.extend(post.headers.iter().cloned());
     loop {
-        log(event::Http::Request { method: "POST".into(), url: shown_url(url.as_str()) });
-        let sent = target.request(Method::POST, &url, &headers).body(post.raw.clone()).send().await;
+        target.told(conn, post.exchange, "POST", &url);
+        let sending = target.request(Method::POST, &url, &headers).body(post.raw.clone()).send();
+        let sent = beside::headers(conn, post, sending).await;
         let response = match sent {
             Ok(r) => r,
             Err(e) => {
                 // Only a failure to connect (or to build the request) proves that nothing was sent.
                 let connected = !(e.is_connect() || e.is_builder());
-                broke(conn, post, root_cause(&e), connected);
+                broke(conn, post, target.cause(&e), connected);
                 return None;
             }
         };

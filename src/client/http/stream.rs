@@ -1,7 +1,7 @@
 //! Server-sent events of an exchange: read to their end, resumed where the server primed them for it
 //! (2025-11-25, "Resumability and Redelivery"), their flow told in bounded steps.
 
-use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, shown_url, status_event};
+use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
 use crate::client::stdio::breathe;
@@ -153,6 +153,9 @@ impl Resume {
             Sse::Primed { id } => self.last_id = Some(id),
             Sse::Event { data, id, cut, .. } => {
                 self.events += 1;
+                if exchange.is_none() {
+                    conn.beside.heard();
+                }
                 if id.is_some() {
                     self.last_id = id;
                 }
@@ -232,9 +235,12 @@ async fn again(
     let after_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     log(event::Http::Resuming { last_event_id: last_event_id.clone(), after_ms });
     tokio::time::sleep(wait).await;
-    log(event::Http::Request { method: "GET".into(), url: shown_url(target.url().as_str()) });
-    let response =
-        target.get(conn, Some(&last_event_id)).send().await.map_err(|e| (root_cause(&e), false))?;
+    target.told(conn, exchange, "GET", &target.url());
+    let response = target
+        .get(conn, Some(&last_event_id))
+        .send()
+        .await
+        .map_err(|e| (target.cause(&e), false))?;
     log(status_event(&response, None));
     let is_stream = header(&response, "content-type").is_some_and(|c| is_event_stream(&c));
     match response.status() {
