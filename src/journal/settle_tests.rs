@@ -422,7 +422,8 @@ fn a_task_is_followed_to_its_end_in_both_forms() {
         t.sent(4.0, get, None, Purpose::FollowUp { call });
         t.received(4.0, &OK.replace(":7", ":8"), None);
         let s = t.it().settled.clone().unwrap();
-        assert_eq!(s.answer_status, Some(AnswerStatus::Done), "{made}: {}", s.why);
+        // Nobody has called the task completed, and its result says nothing of that either.
+        assert_eq!(s.answer_status, Some(AnswerStatus::Unsaid), "{made}: {}", s.why);
     }
     // The limit of the call does not end the task: not finished, and its end still counts.
     let mut t = Tape::over_stdio();
