@@ -12,6 +12,11 @@ pub const LONG: usize = 4096;
 
 /// One word.
 pub fn word(text: &str) -> String {
+    // Only the first word of a command can be an assignment, and none of these is.
+    let without = text.replace('=', "-");
+    if !text.starts_with('=') && shlex::try_quote(&without).is_ok_and(|q| q == without) {
+        return text.to_owned();
+    }
     let shown = text.split('\n').all(is_shown);
     match shlex::try_quote(text) {
         Ok(quoted) if shown => quoted.into_owned(),

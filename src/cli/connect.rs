@@ -64,6 +64,7 @@ impl Opened {
         let mut inspector = Inspector::new(ledger, Some(client.clone()), rules);
         inspector.read_only = a.read_only.read_only;
         inspector.look_up.clone_from(&a.lookup);
+        inspector.row.clone_from(&a.row);
         inspector.hints = config.hint_overrides();
         Ok(Opened { client, inspector, interrupt })
     }

@@ -38,6 +38,9 @@ struct Doc {
     row_version: Option<String>,
     server: Option<Box<RawValue>>,
     server_why: Option<String>,
+    /// All rows with the id, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<RowJson>,
     pairing: &'static str,
     pairing_why: String,
     verdict: Vec<String>,
@@ -70,6 +73,7 @@ pub async fn run(a: FindArgs, config: &Config) -> Done {
     readable(ledger.as_ref()).await?;
     let mut inspector = Inspector::new(ledger, None, rules);
     inspector.look_up = a.lookup.clone();
+    inspector.row.clone_from(&a.row);
     inspector.hints = config.hint_overrides();
     let Some(endpoint) = endpoint else {
         let request = inspector.request(&a.request_id, None).await;
@@ -160,6 +164,7 @@ fn json(a: &FindArgs, request: &Request, server: &Server) -> Doc {
         row_version: row_version(&request.facts),
         server: server.answer().and_then(raw_value),
         server_why: server.why.clone(),
+        rows: request.rows.iter().map(|l| RowJson::new(l, request.at)).collect(),
         pairing: request.paired.pairing().word(),
         pairing_why: request.paired.why(),
         verdict: line.verdict_words(),
@@ -231,6 +236,15 @@ pub fn state(p: &mut Plain, r: &Request) {
 pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_why: Option<&str>) {
     let line = &r.line;
     p.line(Role::Strong, &clip(id));
+    if let Some(same) = r.facts.row.as_ref().and_then(|row| row.same.as_ref()) {
+        p.field("rows", Role::Warn, &clip(&same.words()));
+        super::rows::table(p, &r.rows, r.at);
+        p.field(
+            "",
+            Role::Dim,
+            if same.chosen { "the one that was named:" } else { "the newest one:" },
+        );
+    }
     state(p, r);
     p.field("why", Role::Text, &line.judged.why);
     if !line.label.is_empty() {

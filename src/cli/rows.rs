@@ -71,6 +71,12 @@ pub struct RowJson {
     pub next: String,
     /// Names what the ledger has of it, until that changes; null where it has no row.
     pub row_version: Option<String>,
+    /// How many rows have this request_id, where that is more than this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_with_id: Option<u64>,
+    /// What tells this row from those: columns with their values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_by: Option<BTreeMap<String, String>>,
 }
 
 impl RowJson {
@@ -92,6 +98,8 @@ impl RowJson {
             verdict: l.verdict_words(),
             next: l.finding.next.clone(),
             row_version: (l.row.rowid != 0).then(|| version_of(&l.row.request_id, Some(&l.row), 0)),
+            rows_with_id: l.row.same.as_ref().map(|s| s.rows),
+            told_by: l.row.same.as_ref().map(|s| s.tells.iter().cloned().collect()),
         }
     }
 }
@@ -323,6 +331,14 @@ impl Windows {
     }
 }
 
+/// The id; with what tells this row from others that have it.
+fn name(l: &Line) -> String {
+    let id = &l.row.request_id;
+    let Some(same) = &l.row.same else { return id.clone() };
+    let told: Vec<String> = same.tells.iter().map(|(c, v)| format!("{c}={v}")).collect();
+    format!("{} ({})", crate::text::head(id, 60), told.join(", "))
+}
+
 /// The table of lines for people; the demo's report shows the same.
 pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
     let mut rows: Vec<Vec<Cell>> = vec![
@@ -337,7 +353,7 @@ pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
         rows.push(vec![
             (role, l.judged.state.glyph().to_owned()),
             (role, l.judged.state.word().to_owned()),
-            (Role::Strong, l.row.request_id.clone()),
+            (Role::Strong, name(l)),
             (Role::Text, truncate(&crate::text::visible(&l.label), 40, "…").into_owned()),
             (Role::Dim, l.age_s(now).map_or_else(|| "–".into(), span)),
             (Role::Text, l.effects.map_or_else(|| "–".into(), |n| n.to_string())),

@@ -248,6 +248,7 @@ const AT_ONCE: usize = 200;
 /// Exit 6 when the ledger can't be read.
 pub async fn join(audit: &mut Audit, ledger: &Ledger) -> Result<Vec<String>> {
     let requests = audit.requests();
+    let mut several = 0;
     for some in requests.chunks(AT_ONCE) {
         let ids = some.to_vec();
         let rows = ledger
@@ -255,23 +256,29 @@ pub async fn join(audit: &mut Audit, ledger: &Ledger) -> Result<Vec<String>> {
                 ids.iter()
                     .map(|id| {
                         let row = r.row(id)?;
+                        if row.as_ref().is_some_and(|row| !row.is_meant()) {
+                            return Ok(None);
+                        }
                         let effects = match &row {
                             Some(row) => row.effects.len(),
                             None => r.effects_of(id)?.len(),
                         };
-                        Ok(Row {
+                        Ok(Some(Row {
                             done: row
                                 .as_ref()
                                 .is_some_and(|row| stored(&row.status) == State::Done),
                             status: row.map(|row| row.status),
                             effects: effects as u64,
-                        })
+                        }))
                     })
-                    .collect::<std::result::Result<Vec<Row>, LedgerError>>()
+                    .collect::<std::result::Result<Vec<Option<Row>>, LedgerError>>()
             })
             .await?;
         for (id, row) in some.iter().zip(&rows) {
-            audit.join(id, row);
+            match row {
+                Some(row) => audit.join(id, row),
+                None => several += 1,
+            }
         }
     }
     let mut said = Vec::new();
@@ -279,6 +286,11 @@ pub async fn join(audit: &mut Audit, ledger: &Ledger) -> Result<Vec<String>> {
         said.push(
             "no call of this trace has a request_id: there is nothing to join the ledger to".into(),
         );
+    }
+    if several > 0 {
+        said.push(format!(
+            "{several} of its request_ids have several rows in the ledger: which is meant can't be told, so they are not joined"
+        ));
     }
     if audit.requests_dropped() > 0 {
         said.push(format!(

@@ -73,6 +73,9 @@ impl Inspector {
         let tools = client.tools().await?;
         let id = wish.request_id.as_deref().unwrap_or("");
         let first_look = self.request(id, None).await;
+        if let Some(why) = unclear(&first_look) {
+            return Err(why);
+        }
         let (tool, candidate) = self.pick(wish, &tools, &first_look)?;
         // A look-up before a repeat: it proves that this server writes this ledger, or that it doesn't.
         let looked = match &wish.request_id {
@@ -205,6 +208,21 @@ impl Inspector {
             }
         }
     }
+}
+
+/// Several rows have the id, and nobody has said which one is meant.
+fn unclear(seen: &Request) -> Option<Error> {
+    let same = seen.facts.row.as_ref()?.same.as_ref().filter(|s| !s.chosen)?;
+    let ways: Vec<String> = same
+        .all
+        .iter()
+        .map(|w| {
+            let first = w.split(", ").next().unwrap_or(w);
+            format!("--row {}", shell::word(first))
+        })
+        .collect();
+    let what = format!("{}: {}; nothing was sent", seen.facts.request_id, same.words());
+    Some(Error::usage(what).hint(format!("say which one is meant: {}", ways.join(" or "))))
 }
 
 /// The server's own wait for work that another call does (seed 000: `WAIT_SECONDS`), in seconds.

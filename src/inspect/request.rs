@@ -40,6 +40,8 @@ pub struct Request {
     pub noun: String,
     /// How the ledger was read, or why it couldn't be.
     pub how: Option<Result<How, LedgerError>>,
+    /// All rows with the id, judged, where there are several.
+    pub rows: Vec<Line>,
     /// Arguments known for it: from calls seen and from its effects.
     pub candidates: Vec<Candidate>,
     /// When.
@@ -81,6 +83,8 @@ struct Found {
     /// When it began.
     at: Time,
     row: Option<Row>,
+    /// All rows with the id, where there are several.
+    several: Vec<Row>,
     twins: Vec<Row>,
     loose: LooseEffects,
     has_effects_table: bool,
@@ -157,6 +161,16 @@ impl Inspector {
             seen.hashes.insert(id.to_owned(), hash.check);
         }
         let line = Line::new(&facts, at);
+        let several = found.map_or(&[][..], |f| &f.several).iter().map(|row| {
+            let ledger = LedgerFacts {
+                view: LedgerView::Read(at),
+                row: Some(row.clone()),
+                has_effects_table: found.is_some_and(|f| f.has_effects_table),
+                ..LedgerFacts::default()
+            };
+            Line::new(&context.gather(&row.request_id, ledger, HashCheck::NotChecked), at)
+        });
+        let rows = several.collect();
         let (effects_total, noun) = match &read {
             Some(Ok(f)) => (f.effects_total, f.noun.clone()),
             _ => (None, "effects".into()),
@@ -169,7 +183,7 @@ impl Inspector {
                 f.how
             })
         });
-        Request { facts, line, hash, proof, paired, effects_total, noun, how, candidates, at }
+        Request { facts, line, hash, proof, paired, effects_total, noun, how, rows, candidates, at }
     }
 
     /// Whether server and ledger belong together, from everything seen so far.
@@ -208,7 +222,9 @@ impl Inspector {
         let called = session.map(called_ids).unwrap_or_default();
         let id = id.to_owned();
         let known = (self.known_owners(), self.known_groups());
-        let found = ledger.read_async(move |r| find(r, &id, &called, known.clone())).await;
+        let meant = self.row.clone();
+        let job = move |r: &Reader<'_>| find(r, &id, meant.as_deref(), &called, known.clone());
+        let found = ledger.read_async(job).await;
         if let Ok(f) = &found
             && let Some(rows) = f.rows
         {
@@ -221,6 +237,7 @@ impl Inspector {
 fn find(
     r: &Reader<'_>,
     id: &str,
+    meant: Option<&str>,
     called: &[String],
     (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
 ) -> Result<Found, LedgerError> {
@@ -234,16 +251,17 @@ fn find(
             (Arc::new(owner_view(&pass)), Some(pass.rows))
         }
     };
-    let ((row, loose, total), at) = r.in_one(|| {
+    let ((rows, loose, total), at) = r.in_one(|| {
         let at = Time::now();
-        let row = if id.is_empty() { None } else { r.row(id)? };
-        let loose = match &row {
-            None if !id.is_empty() => LooseEffects::read(r, id)?,
+        let rows = if id.is_empty() { Vec::new() } else { r.rows_of(id)? };
+        let loose = match rows.is_empty() {
+            true if !id.is_empty() => LooseEffects::read(r, id)?,
             _ => LooseEffects::default(),
         };
         let total = if r.has_effects_table() { Some(r.effects_total()?) } else { None };
-        Ok(((row, loose, total), at))
+        Ok(((rows, loose, total), at))
     })?;
+    let (row, several) = meant_of(rows, meant);
     let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
     let mut twins = match (hash, groups) {
         (None, _) => Vec::new(),
@@ -255,6 +273,7 @@ fn find(
     Ok(Found {
         at,
         row,
+        several,
         twins,
         loose,
         has_effects_table: r.has_effects_table(),
@@ -282,6 +301,23 @@ fn how(r: &Reader<'_>, id: &str, more_twins: bool) -> Result<How, LedgerError> {
         how.infos.push(format!("rows with this request_id: {}", each.join(", ")));
     }
     Ok(how)
+}
+
+/// The row that is meant, else the newest; and all of them, where there are several.
+fn meant_of(mut rows: Vec<Row>, meant: Option<&str>) -> (Option<Row>, Vec<Row>) {
+    if rows.len() < 2 {
+        return (rows.pop(), Vec::new());
+    }
+    let named = rows.iter().filter(|row| is_named(row, meant)).count();
+    let mut row = rows.iter().find(|row| is_named(row, meant)).or(rows.first()).cloned();
+    if let Some(same) = row.as_mut().and_then(|row| row.same.as_mut()) {
+        same.chosen = named == 1;
+    }
+    (row, rows)
+}
+
+fn is_named(row: &Row, meant: Option<&str>) -> bool {
+    meant.is_some_and(|said| row.same.as_ref().is_some_and(|s| s.is(said)))
 }
 
 fn remember(seen: &mut super::Seen, id: &str, found: &Found) {
@@ -328,6 +364,10 @@ fn paired(
     let super::Seen { histories, absent, first_reads, since, .. } = seen;
     Paired::fold_since(*since, session, look_up, first_reads, |id| {
         let row = found.called.get(id)?.as_ref().ok()?.clone();
+        // Which of several rows an answer was about, nobody can tell.
+        if row.as_ref().is_some_and(|r| !r.is_meant()) {
+            return None;
+        }
         let (absent_at, there_since) = (absent.get(id).copied(), histories.there_since(id));
         let done_since = histories.done_since(id);
         Some(Read { row, at: found.at, absent_at, there_since, done_since })

@@ -38,6 +38,8 @@ struct Pass {
     done_bare: Named<String>,
     tables: Vec<Table>,
     loose: Loose,
+    shared: Named<(String, u64)>,
+    told_apart: bool,
     same_hash: Named<Vec<String>>,
     how: How,
 }
@@ -58,6 +60,8 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         done_bare: r.done_bare(NAMED)?,
         tables: tables(r)?,
         loose: r.loose(NAMED)?,
+        shared: r.shared_ids(NAMED)?,
+        told_apart: r.effects_are_told_apart(),
         same_hash: r.equal_hashes(NAMED)?,
         how: r.how(),
     })
@@ -101,6 +105,9 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
     let done_bare = ledger.read_within(LIMIT, |r| r.done_bare(NAMED)).await?;
     let tables = ledger.read_within(LIMIT, tables).await?;
     let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
+    let shared =
+        ledger.read_within(LIMIT, |r| Ok((r.shared_ids(NAMED)?, r.effects_are_told_apart())));
+    let (shared, told_apart) = shared.await?;
     let (labels, noun, mut how) = ledger
         .read_within(LIMIT, move |r| {
             Ok((labels(r, &wanted)?, r.effects_noun().to_owned(), r.how()))
@@ -118,6 +125,8 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
         done_bare,
         tables,
         loose,
+        shared,
+        told_apart,
         same_hash,
         how,
     })
@@ -246,6 +255,8 @@ impl Inspector {
             effect_without_request: named(found.loose.lost),
             purged: named(found.loose.purged),
             nameless_effects: found.loose.nameless,
+            shared_ids: Found { list: found.shared.list, total: found.shared.total },
+            told_apart: found.told_apart,
             one_moment,
             same_hash: Found { list: found.same_hash.list, total: found.same_hash.total },
             same_label: found.labels.as_ref().map(|l| l.shared.clone()).unwrap_or_default(),

@@ -23,6 +23,9 @@ pub(super) fn reasons(g: &GateFacts<'_>, tool: Option<&Tool>) -> Vec<(Ask, Strin
             "it was said to be done, and the ledger does not say so: a repeat may do the work again",
         );
     }
+    if g.finding.verdicts.contains(&Verdict::SeveralRows) {
+        add(Ask::Type, "several rows have this request_id: the server may look at another one");
+    }
     if f.hash == HashCheck::DiffersUnproven {
         add(
             Ask::Type,

@@ -49,6 +49,7 @@ pub(super) fn step(
         Verdict::EndpointMismatch => "attach the server that writes this ledger, or the ledger that this \
                                       server writes; send nothing until they agree"
             .into(),
+        Verdict::SeveralRows => several(facts),
         Verdict::Conflict => "nothing to repeat: this request_id was used with other arguments".into(),
         Verdict::SuspectDuplicate => pair(facts),
         Verdict::DoneWithoutEffect => {
@@ -94,6 +95,15 @@ pub(super) fn step(
         Verdict::Finished => "nothing to do: it was answered, and without an error".into(),
         Verdict::NotKnown => not_known(facts),
     }
+}
+
+/// Which of the rows with this id is meant has to be said before anything is repeated.
+fn several(facts: &Facts) -> String {
+    let same = facts.row.as_ref().and_then(|r| r.same.as_deref());
+    let words = same.map(|s| s.words()).unwrap_or_default();
+    let own = same.map(|s| s.tells.iter().map(|(c, v)| format!("{c}={v}")).collect::<Vec<_>>());
+    let own = own.map(|t| t.join(", ")).unwrap_or_default();
+    format!("{words}. This one is {own}: say which is meant (--row) before anything is repeated")
 }
 
 /// The row is done. The newest call may have been answered with an error all the same: by other arguments, say.

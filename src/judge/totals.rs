@@ -53,6 +53,10 @@ pub struct Totals {
     pub effect_without_request: Found<String>,
     /// The same, older: their rows may have been swept.
     pub purged: Found<String>,
+    /// Request ids that several rows have, and how many.
+    pub shared_ids: Found<(String, u64)>,
+    /// Effects say which of those rows they belong to.
+    pub told_apart: bool,
     /// Effects that name no request.
     pub nameless_effects: u64,
     /// All numbers are of one moment; `false`: a writer wrote while they were counted.
@@ -79,6 +83,8 @@ impl Default for Totals {
             done_without_effect: Found::default(),
             effect_without_request: Found::default(),
             purged: Found::default(),
+            shared_ids: Found::default(),
+            told_apart: true,
             nameless_effects: 0,
             one_moment: true,
             same_hash: Found::default(),

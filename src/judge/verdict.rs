@@ -91,6 +91,9 @@ fn warnings(facts: &Facts, wire: &WireFacts<'_>) -> Vec<Verdict> {
     if facts.pairing == Pairing::Contradicted || done_but_open(facts, wire).is_some() {
         out.push(Verdict::EndpointMismatch);
     }
+    if facts.row.as_ref().is_some_and(|r| r.same.is_some()) {
+        out.push(Verdict::SeveralRows);
+    }
     if facts.hash == HashCheck::DiffersProven {
         out.push(Verdict::Conflict);
     }

@@ -135,8 +135,15 @@ fn unexplained(t: &Totals) -> Vec<String> {
         let have = if n == 1 { "has" } else { "have" };
         format!("{} {have} no request: swept, or there never was one", many(n, "effect"))
     });
+    let shared = Some(t.shared_ids.total).filter(|n| *n > 0 && !t.told_apart).map(|n| {
+        let have = if n == 1 { "has" } else { "have" };
+        format!(
+            "{} {have} several rows, and effects can't be given to one of them",
+            many(n, "request_id")
+        )
+    });
     let uneven = t.uneven().map(|(t, n)| format!("{n} done without one in {}", t.name));
-    purged.into_iter().chain(uneven).collect()
+    purged.into_iter().chain(shared).chain(uneven).collect()
 }
 
 fn many(n: u64, one: &str) -> String {
@@ -189,6 +196,13 @@ impl Problems {
         self.one_each("effect_without_request", Error, &t.effect_without_request, |id| {
             format!("an effect of {id} has no request row")
         });
+        // Where nobody can tell whose an effect is, nothing below is checked for these.
+        let severity = if t.told_apart { Severity::Warning } else { Error };
+        for (id, n) in &t.shared_ids.list {
+            let detail = format!("{id} has {n} rows: this key is not unique by itself");
+            self.add("several_rows", severity, std::slice::from_ref(id), detail);
+        }
+        self.rest("several_rows", severity, t.shared_ids.total, t.shared_ids.list.len());
         if t.nameless_effects > 0 {
             let detail = match t.nameless_effects {
                 1 => "an effect names no request at all".to_owned(),

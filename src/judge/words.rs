@@ -144,6 +144,7 @@ impl Judged {
 pub enum Verdict {
     Duplicate,
     EndpointMismatch,
+    SeveralRows,
     Conflict,
     SuspectDuplicate,
     DoneWithoutEffect,
@@ -175,6 +176,7 @@ impl Verdict {
         match self {
             Verdict::Duplicate => "duplicate",
             Verdict::EndpointMismatch => "endpoint mismatch",
+            Verdict::SeveralRows => "several rows",
             Verdict::Conflict => "conflict",
             Verdict::SuspectDuplicate => "suspect duplicate",
             Verdict::DoneWithoutEffect => "done without effect",

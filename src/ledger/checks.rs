@@ -146,7 +146,7 @@ impl Reader<'_> {
         let Some(hash) = &r.args_hash else { return Ok(Vec::new()) };
         let pos = &r.source.pos;
         let sql = format!(
-            "SELECT r.{pos}, r.{} FROM {} AS r WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3 ORDER BY r.{pos} DESC",
+            "SELECT r.{pos}, r.{} FROM {} AS r WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} COLLATE BINARY = ?3 ORDER BY r.{pos} DESC",
             quoted(&r.id),
             r.source.from,
             quoted(hash),
@@ -184,7 +184,7 @@ impl Reader<'_> {
             // Read again, after the pass: what is no longer equal was changed meanwhile.
             let args_hash = rows.first().and_then(|r| r.args_hash.clone()).unwrap_or_default();
             rows.retain(|r| r.args_hash.as_deref() == Some(&args_hash));
-            if rows.len() > 1 {
+            if rows.iter().any(|r| r.request_id != rows[0].request_id) {
                 out.push(HashGroup { args_hash, rows });
             }
         }
@@ -197,7 +197,9 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let Some(hash) = &r.args_hash else { return Ok(Named::default()) };
         let found = self.repeated(&r.source, hash, limit)?;
-        let groups = self.confirmed(&r.source, hash, &r.id, &found)?;
+        let mut groups = self.confirmed(&r.source, hash, &r.id, &found)?;
+        // Rows that share their id as well are no two requests under two ids.
+        groups.retain(|(_, ids)| ids.iter().any(|id| Some(id) != ids.first()));
         let gone = (found.groups.len() - groups.len()) as u64;
         Ok(Named {
             total: found.total - gone,
@@ -214,6 +216,10 @@ impl Reader<'_> {
     pub fn repeated_effects(&self, limit: usize) -> Result<Named<(String, u64)>, LedgerError> {
         let mut out = Named::default();
         for e in self.schema().effects.iter().filter(|e| !e.request_unique) {
+            if !self.schema().requests.id_unique {
+                out.absorb(self.repeated_of_shared(e, limit)?, limit);
+                continue;
+            }
             let found = self.repeated(&e.source, &e.request_id, limit)?;
             let ids = self.confirmed(&e.source, &e.request_id, &e.request_id, &found)?;
             let gone = (found.groups.len() - ids.len()) as u64;
@@ -223,6 +229,53 @@ impl Reader<'_> {
             out.absorb(Named { list: list.collect(), total: found.total - gone }, limit);
         }
         Ok(out)
+    }
+
+    /// The same where several rows may have one id: one row's effects are counted where they can be told, and else no
+    /// more are too many than there are rows.
+    fn repeated_of_shared(
+        &self,
+        e: &Effects,
+        limit: usize,
+    ) -> Result<Named<(String, u64)>, LedgerError> {
+        self.breathe()?;
+        let r = &self.schema().requests;
+        let (id, rid) = (quoted(&r.id), format!("e.{}", quoted(&e.request_id)));
+        let from = quoted(&e.table);
+        let told: String = match self.effects_are_told_apart() {
+            true => e.tells.iter().map(|c| format!(", e.{} COLLATE BINARY", quoted(c))).collect(),
+            false => String::new(),
+        };
+        let most = if told.is_empty() { "coalesce(max(m.n), 1)" } else { "1" };
+        let sql = format!(
+            "WITH m AS (SELECT {id} AS id, count(*) AS n FROM {} GROUP BY {id} COLLATE BINARY HAVING count(*) > 1)
+             SELECT {rid}, count(*) FROM {from} AS e LEFT JOIN m ON m.id = {rid} COLLATE BINARY
+             WHERE {rid} IS NOT NULL AND {rid} COLLATE BINARY <> ''
+             GROUP BY {rid} COLLATE BINARY{told} HAVING count(*) > {most}",
+            quoted(&r.table)
+        );
+        let found = self.query(&sql, (), |row| {
+            Ok((
+                value::id(row.get_ref(0)?).unwrap_or_default(),
+                row.get::<_, i64>(1)?.unsigned_abs(),
+            ))
+        })?;
+        let total = found.len() as u64;
+        Ok(Named { list: found.into_iter().take(limit).collect(), total })
+    }
+
+    /// Request ids that several rows have, with how many; the `limit` newest.
+    pub fn shared_ids(&self, limit: usize) -> Result<Named<(String, u64)>, LedgerError> {
+        let r = &self.schema().requests;
+        if r.id_unique {
+            return Ok(Named::default());
+        }
+        let found = self.repeated(&r.source, &r.id, limit)?;
+        let ids = self.confirmed(&r.source, &r.id, &r.id, &found)?;
+        let gone = (found.groups.len() - ids.len()) as u64;
+        let sizes = found.groups.iter().map(|(_, n)| *n).zip(&ids);
+        let list = sizes.map(|(n, (id, again))| (id.clone(), n.max(again.len() as u64)));
+        Ok(Named { list: list.collect(), total: found.total - gone })
     }
 
     /// One pass over the effects: how many, how often each label of `wanted` occurs, and which labels the
@@ -291,7 +344,7 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
         format!(
-            "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid}
+            "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY
              WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
             e.source.from, r.source.from,
         )
@@ -319,14 +372,23 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let (pos, id) = (&r.source.pos, quoted(&r.id));
         let (mut joins, mut none) = (String::new(), String::new());
+        let told = self.effects_are_told_apart();
         for (n, e) in tables.iter().enumerate() {
+            let apart = |e: &Effects| -> String {
+                let pairs = r.tells.iter().zip(&e.tells).filter(|_| told);
+                pairs.map(|(a, b)| format!(" AND r.{} IS e{n}.{}", quoted(a), quoted(b))).collect()
+            };
             let rid = quoted(&e.request_id);
-            joins.push_str(&format!(" LEFT JOIN {} AS e{n} ON r.{id} = e{n}.{rid}", e.source.from));
+            joins.push_str(&format!(
+                " LEFT JOIN {} AS e{n} ON r.{id} = e{n}.{rid} COLLATE BINARY{}",
+                e.source.from,
+                apart(e)
+            ));
             none.push_str(&format!(" AND e{n}.{rid} IS NULL"));
         }
         let sql = format!(
             "SELECT r.{id} FROM {} AS r{joins}
-             WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} = ?3{none} ORDER BY r.{pos} DESC",
+             WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} COLLATE BINARY = ?3{none} ORDER BY r.{pos} DESC",
             r.source.from,
             quoted(&r.status),
         );
@@ -402,7 +464,7 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
         let joined = format!(
-            "SELECT e.{rid} FROM {} AS e LEFT JOIN {} AS r ON r.{id} = e.{rid}
+            "SELECT e.{rid} FROM {} AS e LEFT JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY
              WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL ORDER BY e.{pos} DESC",
             e.source.from, r.source.from,
         );
@@ -515,7 +577,7 @@ impl Reader<'_> {
     }
 
     /// Every value of a column with its place, newest first; NULL and empty ones where `all` says so.
-    fn each(
+    pub(super) fn each(
         &self,
         source: &Source,
         name: &str,
@@ -523,7 +585,7 @@ impl Reader<'_> {
         mut look: impl FnMut(i64, ValueRef<'_>) -> std::io::Result<()>,
     ) -> Result<(), LedgerError> {
         let (pos, from, name) = (&source.pos, &source.from, quoted(name));
-        let some = if all { String::new() } else { format!("AND {name} <> ''") };
+        let some = if all { String::new() } else { format!("AND {name} COLLATE BINARY <> ''") };
         let sql = format!(
             "SELECT {pos}, {name} FROM {from} WHERE {pos} BETWEEN ?1 AND ?2 {some} ORDER BY {pos} DESC"
         );

@@ -1,12 +1,11 @@
 //! Effects, read by the request they belong to.
 
-use super::reader::{IDS_AT_ONCE, Reader, marks};
+use super::reader::{IDS_AT_ONCE, Reader};
 use super::row::{Effect, Row};
 use super::schema::{Effects, column, quoted};
 use super::trouble::LedgerError;
 use super::value;
 use rusqlite::params_from_iter;
-use rusqlite::types::Value;
 use std::collections::HashMap;
 
 impl Reader<'_> {
@@ -39,7 +38,9 @@ impl Reader<'_> {
         for e in &self.schema().effects {
             self.breathe()?;
             let (from, id) = (quoted(&e.table), quoted(&e.request_id));
-            let sql = format!("SELECT count(*) FROM {from} WHERE {id} IS NULL OR {id} = ''");
+            let sql = format!(
+                "SELECT count(*) FROM {from} WHERE {id} IS NULL OR {id} COLLATE BINARY = ''"
+            );
             let n: Vec<i64> = self.query(&sql, (), |r| r.get(0))?;
             all += n.first().map_or(0, |n| n.unsigned_abs());
         }
@@ -48,11 +49,11 @@ impl Reader<'_> {
 
     /// How many rows of each table that could hold effects carry this request_id, where nobody has said which do.
     pub fn undecided_rows(&self, request_id: &str) -> Result<Vec<(String, u64)>, LedgerError> {
-        let ids = value::candidates(request_id);
+        let (clause, ids) = self.is_one_of("request_id", &[request_id]);
         let count = |table: &String| {
             self.breathe()?;
-            let (from, marks) = (quoted(table), marks(ids.len()));
-            let sql = format!("SELECT count(*) FROM {from} WHERE request_id IN ({marks})");
+            let from = quoted(table);
+            let sql = format!("SELECT count(*) FROM {from} WHERE {clause}");
             let n: Vec<i64> = self.query(&sql, params_from_iter(&ids), |r| r.get(0))?;
             Ok((table.clone(), n.first().map_or(0, |n| n.unsigned_abs())))
         };
@@ -78,16 +79,10 @@ impl Reader<'_> {
 
     /// No [`Reader::breathe`] in here: rows and their effects must come from one state.
     fn effects_of_all(&self, ids: &[&str]) -> Result<Vec<Effect>, LedgerError> {
-        let values: Vec<Value> = ids.iter().flat_map(|id| value::candidates(id)).collect();
         let mut all = Vec::new();
         for e in &self.schema().effects {
-            let sql = format!(
-                "{} WHERE e.{} IN ({}) ORDER BY e.{}",
-                select_effects(e),
-                quoted(&e.request_id),
-                marks(values.len()),
-                e.source.pos
-            );
+            let (clause, values) = self.is_one_of(&format!("e.{}", quoted(&e.request_id)), ids);
+            let sql = format!("{} WHERE {clause} ORDER BY e.{}", select_effects(e), e.source.pos);
             all.extend(self.query(&sql, params_from_iter(&values), |r| effect(e, r))?);
         }
         all.retain(|x: &Effect| x.request_id.as_deref().is_some_and(|id| ids.contains(&id)));

@@ -316,6 +316,8 @@ impl Opener {
         conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
         conn.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
         conn.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON;")?;
+        // A collation that only the server knows: nothing here compares by it, and its tables can be read.
+        conn.collation_needed(|c, name| c.create_collation(name, |a, b| a.cmp(b)))?;
         let closing = Arc::clone(&self.closing);
         let stop = move || closing.load(Ordering::Relaxed) || Instant::now() > deadline;
         conn.progress_handler(1000, Some(stop))?;

@@ -10,6 +10,7 @@ use super::stamp::Stamp;
 use super::trouble::{LedgerError, Trouble};
 use super::value;
 use crate::json::key::Spelling;
+use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params_from_iter};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,6 +21,8 @@ use std::time::{Duration, Instant};
 const PIECE: Duration = Duration::from_millis(5);
 /// Rows of such a ledger looked at in one statement: well under [`PIECE`].
 const PIECE_ROWS: i64 = 2000;
+/// At most so many rows of one id are read.
+pub const ROWS_OF_ONE: usize = 100;
 /// Most values bound at once.
 pub(super) const IDS_AT_ONCE: usize = 500;
 
@@ -67,6 +70,8 @@ pub struct Reader<'c> {
     /// When the read lock was taken, where it must not be held for long.
     locked_at: Cell<Option<Instant>>,
     version: Cell<i64>,
+    /// Digests of the ids that several rows have, once they were needed.
+    pub(super) repeated: std::cell::OnceCell<std::collections::HashSet<u64>>,
 }
 
 impl<'c> Reader<'c> {
@@ -102,6 +107,7 @@ impl<'c> Reader<'c> {
             lost: Cell::new((0, 0)),
             locked_at: Cell::new(in_pieces.then(Instant::now)),
             version: Cell::new(0),
+            repeated: std::cell::OnceCell::new(),
         };
         reader.version.set(reader.data_version()?);
         Ok(reader)
@@ -136,33 +142,68 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// The row of a request with its effects; the newest one where a table has several. An error where
-    /// the row may be among those that a damaged file has lost: that is not "no row".
+    /// The row of a request with its effects; the newest one where several rows have the id ([`Row::same`] tells).
+    /// An error where the row may be among those that a damaged file has lost: that is not "no row".
     pub fn row(&self, request_id: &str) -> Result<Option<Row>, LedgerError> {
+        Ok(self.rows_of(request_id)?.into_iter().next())
+    }
+
+    /// All rows with this id, newest first, at most [`ROWS_OF_ONE`].
+    pub fn rows_of(&self, request_id: &str) -> Result<Vec<Row>, LedgerError> {
         self.breathe()?;
         let r = &self.schema.requests;
-        let ids = value::candidates(request_id);
+        let (clause, ids) = self.is_one_of(&format!("r.{}", quoted(&r.id)), &[request_id]);
         let sql = format!(
-            "{} WHERE r.{} IN ({}) ORDER BY r.{} DESC LIMIT 50",
+            "{} WHERE {clause} ORDER BY r.{} DESC LIMIT {ROWS_OF_ONE}",
             self.select_rows(),
-            quoted(&r.id),
-            marks(ids.len()),
             r.source.pos
         );
         let mut rows = self.query(&sql, params_from_iter(ids), row)?;
-        let number = |row: &Row| row.id_as == Spelling::Number;
-        rows.retain(|row| {
-            row.request_id == request_id
-                || (number(row) && value::same_number(request_id, &row.request_id))
+        let exact = rows.iter().any(|row| row.request_id == request_id);
+        rows.retain(|row| match exact {
+            true => row.request_id == request_id,
+            // A text names the row of a column of numbers as SQLite has it.
+            false => {
+                row.id_as == Spelling::Number && value::same_number(request_id, &row.request_id)
+            }
         });
-        rows.truncate(1);
         if rows.is_empty() && !self.has_all_requests() {
             let lost =
                 Trouble::RowLost { request_id: request_id.to_owned(), rows: self.lost.get().0 };
             return Err(LedgerError::new(self.path, lost));
         }
-        self.add_effects(&mut rows)?;
-        Ok(rows.pop())
+        self.complete(&mut rows)?;
+        Ok(rows)
+    }
+
+    /// Adds effects, and tells rows with one id apart.
+    fn complete(&self, rows: &mut [Row]) -> Result<(), LedgerError> {
+        self.add_effects(rows)?;
+        self.tell_apart(rows)
+    }
+
+    /// `column` holds one of these ids, byte by byte, whatever its collation; with the values to bind. The first half
+    /// finds them by an index that is in another order.
+    pub(super) fn is_one_of(&self, column: &str, ids: &[&str]) -> (String, Vec<Value>) {
+        let (mut values, mut list) = (Vec::new(), Vec::new());
+        for id in ids {
+            for candidate in value::candidates(id) {
+                values.push(candidate);
+                list.push(format!("?{}", values.len()));
+            }
+            // Text that isn't UTF-8 is shown as bytes are.
+            if let Some(bytes) = value::parse_blob_literal(id) {
+                values.push(Value::Blob(bytes));
+                list.push(format!("CAST(?{} AS TEXT)", values.len()));
+            }
+        }
+        let list = list.join(", ");
+        let exact = format!("{column} COLLATE BINARY IN ({list})");
+        let clause = match self.schema.strange_order {
+            true => exact,
+            false => format!("({column} IN ({list}) AND {exact})"),
+        };
+        (clause, values)
     }
 
     /// The newest `limit` rows older than `before` (a [`Row::rowid`]; `None`: the newest of all),
@@ -194,7 +235,7 @@ impl<'c> Reader<'c> {
             self.select_rows()
         );
         let mut rows = self.query(&sql, (bound, sql_limit(limit)), row)?;
-        self.add_effects(&mut rows)?;
+        self.complete(&mut rows)?;
         Ok(rows)
     }
 
@@ -207,7 +248,7 @@ impl<'c> Reader<'c> {
             self.breathe()?;
             let sql = format!("{} WHERE r.{pos} IN ({})", self.select_rows(), marks(chunk.len()));
             let mut rows = self.query(&sql, params_from_iter(chunk), row)?;
-            self.add_effects(&mut rows)?;
+            self.complete(&mut rows)?;
             found.extend(rows.into_iter().map(|r| (r.rowid, r)));
         }
         Ok(places.iter().filter_map(|p| found.remove(p)).collect())
@@ -376,6 +417,7 @@ pub(super) fn row(r: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         claimed_at: value::time(r.get_ref(6)?),
         tool: value::text(r.get_ref(7)?),
         effects: Vec::new(),
+        same: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What a ledger holds: one row for each request, and the effects beside it.
 
+use super::same::Same;
 use crate::json::key::Spelling;
 use crate::time::Time;
 use std::sync::Arc;
@@ -25,8 +26,22 @@ pub struct Row {
     pub claimed_at: Option<Time>,
     /// The tool, where the table has such a column.
     pub tool: Option<String>,
-    /// Effects that carry this request_id, oldest first.
+    /// Effects that carry this request_id, oldest first; of an id that several rows have, those that are this row's.
     pub effects: Vec<Effect>,
+    /// Other rows have the same id.
+    pub same: Option<Box<Same>>,
+}
+
+impl Row {
+    /// Which effects are this row's can be told.
+    pub fn has_own_effects(&self) -> bool {
+        self.same.as_ref().is_none_or(|s| s.told_apart)
+    }
+
+    /// Whether calls, look-ups and hashes of its request_id are about this row: nobody can tell which of several is meant.
+    pub fn is_meant(&self) -> bool {
+        self.same.as_ref().is_none_or(|s| s.chosen)
+    }
 }
 
 /// Some table holds two or more of these effects of one request. One in each of two tables is no repeat.

@@ -1,8 +1,8 @@
 //! Which tables of a database are the ledger: the default form, and any table with at least a request id
 //! and a status, read with the columns it has.
 //!
-//! Owns names and SQL fragments; reads nothing but the schema. Views and virtual tables are not looked
-//! at: what they compute is the database's own code.
+//! Owns names and SQL fragments; reads nothing but the schema. A view is read like a table where no table is what it
+//! is looked for; virtual tables are not looked at: what they compute is a module's own code.
 
 use super::trouble::Trouble;
 use rusqlite::Connection;
@@ -21,6 +21,8 @@ pub struct Schema {
     pub undecided: Vec<String>,
     /// Other tables that might have been meant, in words.
     pub(super) infos: Vec<String>,
+    /// Some column is ordered by a collation that only the server knows: no index may be trusted by its order.
+    pub(super) strange_order: bool,
 }
 
 /// The requests table with the columns that it has.
@@ -45,6 +47,12 @@ pub struct Requests {
     pub(super) source: Source,
     /// The request id can be looked up without a scan.
     pub(super) id_indexed: bool,
+    /// The database allows one row for each request id.
+    pub(super) id_unique: bool,
+    /// What may tell rows with one id apart: the other columns of the key they are in, else all that say nothing else.
+    pub(super) tells: Vec<String>,
+    /// Those columns are a key with the id.
+    pub(super) keyed: bool,
 }
 
 /// The effects table.
@@ -64,6 +72,8 @@ pub struct Effects {
     pub(super) request_indexed: bool,
     /// The database itself allows one effect for each request.
     pub(super) request_unique: bool,
+    /// Its columns of the names that tell requests with one id apart; none where one is missing.
+    pub(super) tells: Vec<String>,
     /// Its rowids come in the order of arrival: they are SQLite's own, and no key that somebody else gives.
     pub(super) in_order: bool,
 }
@@ -87,6 +97,7 @@ struct Column {
 
 struct Table {
     name: String,
+    view: bool,
     without_rowid: bool,
     columns: Vec<Column>,
 }
@@ -116,11 +127,20 @@ impl Table {
     fn source(&self, order_by: &[Option<&str>]) -> Source {
         let free = ["rowid", "_rowid_", "oid"].into_iter().find(|r| self.column(&[r]).is_none());
         match free {
-            Some(rowid) if !self.without_rowid => {
+            Some(rowid) if !self.without_rowid && !self.view => {
                 Source { from: quoted(&self.name), pos: rowid.into(), rowid: true }
             }
             _ => {
-                let order: Vec<_> = order_by.iter().flatten().map(|c| quoted(c)).collect();
+                // Rows that tie by these keep their order by the rest: pages must neither lose nor repeat one.
+                let key =
+                    self.columns.iter().filter(|c| c.pk || self.view).map(|c| c.name.as_str());
+                let mut order: Vec<String> = Vec::new();
+                for c in order_by.iter().flatten().copied().chain(key) {
+                    let c = format!("{} COLLATE BINARY", quoted(c));
+                    if !order.contains(&c) {
+                        order.push(c);
+                    }
+                }
                 let (order, table) = (order.join(", "), quoted(&self.name));
                 Source {
                     from: format!(
@@ -156,7 +176,7 @@ impl Schema {
         let candidate = tables
             .iter()
             .filter(|t| t.column(&["request_id"]).is_some() && t.column(&["status"]).is_some())
-            .max_by_key(|t| (t.is("requests"), t.column(&["args_hash"]).is_some()));
+            .max_by_key(|t| (t.is("requests"), !t.view, t.column(&["args_hash"]).is_some()));
         let Some(found) = candidate else {
             let tables = tables
                 .into_iter()
@@ -168,6 +188,7 @@ impl Schema {
             .iter()
             .filter(|t| !std::ptr::eq(*t, found) && t.column(&["request_id"]).is_some())
             .collect();
+        let beside = without_views(conn, found, beside, named);
         let (chosen, undecided) = choose(&beside, named, &tables)?;
         let mut infos = Vec::new();
         let name = |t: &&Table| t.name.clone();
@@ -178,9 +199,11 @@ impl Schema {
         for other in beside.iter().filter(|t| !undecided && !chosen.iter().any(|c| c.is(&t.name))) {
             infos.push(format!("{} has a request_id too and isn't counted", other.name));
         }
-        let effects = chosen.iter().map(|t| effects(conn, t)).collect::<Result<_, _>>()?;
+        let effects =
+            chosen.iter().map(|t| effects(conn, t, &requests)).collect::<Result<_, _>>()?;
         let undecided = if undecided { beside.iter().map(name).collect() } else { Vec::new() };
-        Ok(Schema { requests, effects, undecided, infos })
+        let strange_order = strange_order(conn)?;
+        Ok(Schema { requests, effects, undecided, infos, strange_order })
     }
 }
 
@@ -223,6 +246,25 @@ pub fn several(tables: &[String]) -> String {
 fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
     let id = t.column(&["request_id"]).unwrap_or_default();
     let claimed_at = t.column(&["claimed_at", "started_at", "updated_at"]);
+    let id_unique = index(conn, t, &id)?.1;
+    let key = if id_unique { None } else { wider_key(conn, t, &id)? };
+    let known = [
+        "status",
+        "args_hash",
+        "result",
+        "owner",
+        "worker_pid",
+        "claimed_at",
+        "started_at",
+        "updated_at",
+    ];
+    let says_nothing =
+        |c: &&Column| c.name != id && !known.iter().any(|k| c.name.eq_ignore_ascii_case(k));
+    let rest = if id_unique {
+        Vec::new()
+    } else {
+        t.columns.iter().filter(says_nothing).map(|c| c.name.clone()).collect()
+    };
     Ok(Requests {
         status: t.column(&["status"]).unwrap_or_default(),
         args_hash: t.column(&["args_hash"]),
@@ -231,13 +273,16 @@ fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
         tool: t.column(&["tool"]),
         source: t.source(&[claimed_at.as_deref(), Some(&id)]),
         id_indexed: index(conn, t, &id)?.0,
+        id_unique,
+        keyed: key.is_some(),
+        tells: key.unwrap_or(rest),
         table: t.name.clone(),
         claimed_at,
         id,
     })
 }
 
-fn effects(conn: &Connection, t: &Table) -> Result<Effects, NoSchema> {
+fn effects(conn: &Connection, t: &Table, r: &Requests) -> Result<Effects, NoSchema> {
     let request_id = t.column(&["request_id"]).unwrap_or_default();
     let key = t.columns.iter().find(|c| c.pk).or(t.columns.first()).map(|c| c.name.clone());
     let key = key.unwrap_or_default();
@@ -259,6 +304,7 @@ fn effects(conn: &Connection, t: &Table) -> Result<Effects, NoSchema> {
         table: t.name.as_str().into(),
         request_indexed,
         request_unique,
+        tells: r.tells.iter().filter(|_| r.keyed).map_while(|c| t.column(&[c])).collect(),
         request_id,
         key,
     })
@@ -266,37 +312,119 @@ fn effects(conn: &Connection, t: &Table) -> Result<Effects, NoSchema> {
 
 fn tables(conn: &Connection) -> Result<Vec<Table>, NoSchema> {
     let mut list = conn.prepare(
-        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
-         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+        "SELECT name, wr, type = 'view' FROM pragma_table_list
+         WHERE schema = 'main' AND type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
     )?;
     let mut info = conn.prepare(
         "SELECT name, type, pk FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid",
     )?;
-    let names = list.query_map([], |r| Ok((r.get::<_, String>(0)?, r.get::<_, bool>(1)?)))?;
+    let names = list.query_map([], |r| {
+        Ok((r.get::<_, String>(0)?, r.get::<_, bool>(1)?, r.get::<_, bool>(2)?))
+    })?;
     let mut out = Vec::new();
     for found in names {
-        let (name, without_rowid) = found?;
+        let (name, without_rowid, view) = found?;
         let columns = info.query_map([&name], |r| {
             Ok(Column { name: r.get(0)?, declared: r.get(1)?, pk: r.get::<_, i64>(2)? > 0 })
         })?;
-        let columns = columns.collect::<Result<_, _>>()?;
-        out.push(Table { name, without_rowid, columns });
+        let columns = match columns.collect::<Result<_, _>>() {
+            Ok(columns) => columns,
+            // A view of what is gone: nobody can read it, and it is no reason to read nothing.
+            Err(_) if view => continue,
+            Err(e) => return Err(e.into()),
+        };
+        out.push(Table { name, view, without_rowid, columns });
     }
     Ok(out)
 }
 
-/// Whether some index begins with `column`, and whether one makes it unique on its own.
+/// Whether some index begins with `column` in the order of its bytes, and whether one makes it unique on its own.
 fn index(conn: &Connection, t: &Table, column: &str) -> Result<(bool, bool), NoSchema> {
     let pk: Vec<_> = t.columns.iter().filter(|c| c.pk).collect();
-    let only_pk = matches!(pk.as_slice(), [c] if c.name == column);
+    let own_rowid = t.has_own_rowid() && !t.without_rowid && !t.view;
+    if own_rowid && matches!(pk.as_slice(), [c] if c.name == column) {
+        return Ok((true, true));
+    }
     let mut first = conn.prepare(
-        "SELECT l.\"unique\" AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1
-         FROM pragma_index_list(?1) AS l, pragma_index_info(l.name) AS i
+        "SELECT l.\"unique\" AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1, i.coll = 'BINARY'
+         FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS i
          WHERE i.seqno = 0 AND i.name = ?2 AND NOT l.partial",
     )?;
-    let uniques = first.query_map([&t.name, column], |r| r.get::<_, bool>(0))?;
-    let uniques: Vec<bool> = uniques.collect::<Result<_, _>>()?;
-    Ok((only_pk || !uniques.is_empty(), only_pk || uniques.contains(&true)))
+    let found = first
+        .query_map([&t.name, column], |r| Ok((r.get::<_, bool>(0)?, r.get::<_, bool>(1)?)))?
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok((found.iter().any(|(_, binary)| *binary), found.iter().any(|(unique, _)| *unique)))
+}
+
+/// The other columns of a key that has this one among them.
+fn wider_key(conn: &Connection, t: &Table, column: &str) -> Result<Option<Vec<String>>, NoSchema> {
+    let mut keys = conn.prepare(
+        "SELECT l.name, i.name FROM pragma_index_list(?1) AS l, pragma_index_info(l.name) AS i
+         WHERE l.\"unique\" AND NOT l.partial AND i.name IS NOT NULL ORDER BY l.origin = 'pk' DESC, l.seq, i.seqno",
+    )?;
+    let found = keys
+        .query_map([&t.name], |r| Ok((r.get::<_, String>(0)?, r.get::<_, String>(1)?)))?
+        .collect::<Result<Vec<_>, _>>()?;
+    let key = found.chunk_by(|a, b| a.0 == b.0).find(|k| k.iter().any(|(_, c)| c == column));
+    Ok(key.map(|k| k.iter().map(|(_, c)| c.clone()).filter(|c| c != column).collect()))
+}
+
+/// Tables beside the requests; views only where there are none, or where one is named. A view of the requests
+/// themselves is no effect of anything.
+fn without_views<'t>(
+    conn: &Connection,
+    requests: &Table,
+    beside: Vec<&'t Table>,
+    named: &[String],
+) -> Vec<&'t Table> {
+    let own = reads(conn, &requests.name);
+    let (views, mut tables): (Vec<&Table>, Vec<&Table>) = beside.into_iter().partition(|t| t.view);
+    // Behind a view of requests there is a table, which has the same ids.
+    tables.retain(|t| !own.contains(&t.name));
+    let derived = |t: &&Table| {
+        let read = reads(conn, &t.name);
+        read.is_empty() || read.iter().any(|name| own.contains(name))
+    };
+    let alone = tables.is_empty();
+    tables.extend(
+        views.into_iter().filter(|t| {
+            named.iter().any(|n| t.is(n)) || (alone && (t.is("tickets") || !derived(t)))
+        }),
+    );
+    tables
+}
+
+/// The tables that reading this one, or this view, reads; none where that can't be told.
+fn reads(conn: &Connection, name: &str) -> Vec<String> {
+    let found = || -> rusqlite::Result<Vec<String>> {
+        let mut plan = conn.prepare(&format!("EXPLAIN SELECT * FROM {}", quoted(name)))?;
+        let steps = plan.query_map([], |r| Ok((r.get::<_, String>(1)?, r.get::<_, i64>(3)?)))?;
+        let steps = steps.collect::<Result<Vec<_>, _>>()?;
+        let mut of = conn.prepare("SELECT tbl_name FROM sqlite_schema WHERE rootpage = ?1")?;
+        let mut out = Vec::new();
+        for (_, root) in steps.into_iter().filter(|(op, _)| op == "OpenRead") {
+            out.extend(of.query_map([root], |r| r.get(0))?.collect::<Result<Vec<String>, _>>()?);
+        }
+        Ok(out)
+    };
+    found().unwrap_or_default()
+}
+
+/// Whether the schema names a collation that is not SQLite's own.
+fn strange_order(conn: &Connection) -> Result<bool, NoSchema> {
+    let mut all = conn.prepare("SELECT sql FROM sqlite_schema WHERE sql LIKE '%collate%'")?;
+    let texts = all.query_map([], |r| r.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    let own =
+        |name: &str| ["BINARY", "NOCASE", "RTRIM"].iter().any(|n| n.eq_ignore_ascii_case(name));
+    Ok(texts.iter().any(|sql| {
+        let lower = sql.to_ascii_lowercase();
+        lower.match_indices("collate").any(|(at, word)| {
+            let rest = lower[at + word.len()..].trim_start();
+            let name = rest.trim_start_matches(['"', '\'', '`', '[']);
+            let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+            !own(&name[..end])
+        })
+    }))
 }
 
 /// An identifier in SQL.

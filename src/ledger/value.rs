@@ -117,7 +117,7 @@ fn blob_literal(bytes: &[u8]) -> String {
     out
 }
 
-fn parse_blob_literal(text: &str) -> Option<Vec<u8>> {
+pub(super) fn parse_blob_literal(text: &str) -> Option<Vec<u8>> {
     let hex = text.strip_prefix("x'")?.strip_suffix('\'')?.as_bytes();
     let pairs = hex.chunks(2).map(|pair| {
         let pair = std::str::from_utf8(pair).ok().filter(|p| p.len() == 2)?;

@@ -79,10 +79,13 @@ impl<'a> Context<'a> {
     ) -> Context<'a> {
         let calls: Vec<&Call> =
             session.calls.values().filter(|c| !lookup::is_look_up(look_up, c)).collect();
-        self.owner_generations =
-            owner_generations(known, &calls, &session.generations, self.owners, |row| {
-                self.histories.other_owner_at(&row.request_id)
-            });
+        self.owner_generations = owner_generations(
+            known.into_iter().filter(|r| r.is_meant()),
+            &calls,
+            &session.generations,
+            self.owners,
+            |row| self.histories.other_owner_at(&row.request_id),
+        );
         self.session = Some(session);
         self.look_up = look_up;
         self.pairing = pairing;
@@ -111,7 +114,7 @@ impl<'a> Context<'a> {
     /// Judges a row by everything that is known.
     pub fn judge(&self, row: &Row) -> Judged {
         let end = self.owner_end(row);
-        let word = self.server_word(&row.request_id);
+        let word = self.server_word(&row.request_id).filter(|_| row.is_meant());
         judge_row(row, self.owners, self.rules, end.as_ref(), word.as_ref(), self.now)
     }
 
@@ -121,10 +124,14 @@ impl<'a> Context<'a> {
 
     /// The facts of one request. `hash`: of the arguments at hand, where there are any.
     pub fn gather(&self, request_id: &str, ledger: LedgerFacts, hash: HashCheck) -> Facts {
-        let calls = self.calls_of(request_id);
+        // Of several rows with the id nobody can say which one a call or a look-up was about.
+        let meant = ledger.row.as_ref().is_none_or(Row::is_meant);
+        let calls = if meant { self.calls_of(request_id) } else { Vec::new() };
+        let hash = if meant { hash } else { HashCheck::NotChecked };
+        let own_effects = ledger.row.as_ref().is_none_or(Row::has_own_effects);
         let read = matches!(ledger.view, LedgerView::Read(_));
         let judged = ledger.row.as_ref().map(|r| self.judge(r));
-        let server_says = self.server_word(request_id).filter(|w| holds(w, &ledger));
+        let server_says = self.server_word(request_id).filter(|w| meant && holds(w, &ledger));
         let twins = ledger
             .twins
             .iter()
@@ -145,7 +152,7 @@ impl<'a> Context<'a> {
             loose_effects: ledger.loose_effects,
             loose_apart: ledger.loose_apart,
             purged: ledger.purged,
-            has_effects_table: ledger.has_effects_table,
+            has_effects_table: ledger.has_effects_table && own_effects,
             row: ledger.row,
             ledger: ledger.view,
             ended_generations: self.ends(&calls, Observed::of),

@@ -87,6 +87,10 @@ pub struct Histories {
 impl Histories {
     /// A row as it was in a read that began at `read_at`. One that is older than what is known says nothing.
     pub fn observe(&mut self, row: &Row, read_at: Time) {
+        if row.same.is_some() {
+            // Several rows under one name: a change of one would pass for a change of another.
+            return;
+        }
         let now = Seen {
             read_at,
             since: read_at,

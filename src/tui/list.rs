@@ -135,6 +135,10 @@ impl Requests {
     /// Where the selected request is, if it is among the lines.
     pub fn position(&self) -> Option<usize> {
         let id = self.selected.as_deref()?;
+        // Several rows may have the id: then it is the one that was last moved to.
+        if self.get(self.index).is_some_and(|l| l.id() == id) {
+            return Some(self.index);
+        }
         self.iter().position(|l| l.id() == id)
     }
     /// The selected line.

@@ -179,6 +179,7 @@ impl Theme {
             | V::AnsweredWithoutRow
             | V::Failed => self.error,
             V::SuspectDuplicate
+            | V::SeveralRows
             | V::RequestPurged
             | V::AbandonedWithEffect
             | V::Abandoned

@@ -12,6 +12,7 @@ mod cli_ids;
 mod cli_json;
 mod cli_main_job;
 mod cli_output;
+mod cli_rows_alike;
 mod cli_server;
 mod cli_signals;
 mod cli_tools;

@@ -145,6 +145,9 @@ pub struct Calling {
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]
     pub lookup: String,
+    /// Which row is meant, where several have the request_id (another tenant)
+    #[arg(long, value_name = "COLUMN=VALUE", requires = "ledger")]
+    pub row: Option<String>,
     #[command(flatten)]
     pub elicit: ElicitArg,
     #[command(flatten)]

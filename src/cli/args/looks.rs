@@ -68,6 +68,9 @@ Example:
 pub struct FindArgs {
     #[command(flatten)]
     pub id: IdArgs,
+    /// Which row is meant, where several have the request_id (another tenant)
+    #[arg(long, value_name = "COLUMN=VALUE", requires = "ledger")]
+    pub row: Option<String>,
     /// The id that `id` means, once it was read.
     #[arg(skip)]
     pub request_id: String,

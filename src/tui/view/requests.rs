@@ -79,6 +79,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let first = &mut ui.seen.requests_at;
     keep_in_sight(first, list.position(), list.len(), page);
     let shown: Vec<&Line> = (*first..list.len()).take(page).filter_map(|i| list.get(i)).collect();
+    let (top, chosen) = (*first, list.position());
     let widest = shown
         .iter()
         .map(|l| text::width(&text::visible(text::head(l.id(), 99))))
@@ -88,7 +89,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let at = |i: usize| Rect { y: body.y + i as u16, height: 1, ..body };
     heads(ui, &columns, at(0), frame);
     for (i, line) in shown.iter().enumerate().take(usize::from(body.height.saturating_sub(1))) {
-        let selected = list.selected.as_deref() == Some(line.id());
+        let selected = chosen == Some(top + i);
         row(ui, &columns, line, selected, at(i + 1), frame);
         ui.seen.hits.push((at(i + 1), Hit::Request(line.id().to_owned())));
     }

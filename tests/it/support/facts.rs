@@ -277,6 +277,7 @@ pub fn request(rows: &[Row], s: &Session, id: &str, given: Option<&str>, at: Tim
         effects_total: Some(rows.iter().map(|r| r.effects.len() as u64).sum()),
         noun: "tickets".into(),
         how: None,
+        rows: Vec::new(),
         candidates,
         at,
     }

@@ -1,0 +1,174 @@
+//! Ledgers whose ids are not what the reference has: several rows with one id, columns that compare in their own way,
+//! views, tables without rowid. Nothing is charged to a row that may be another's.
+
+use crate::support::cli::{FakeStdio, redial};
+use std::path::Path;
+
+const COLUMNS: &str = "args_hash TEXT, status TEXT, result TEXT, owner TEXT, claimed_at REAL";
+
+fn ledger(dir: &Path, sql: &str) -> String {
+    let path = dir.join("ledger.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// acme's order-1 is done, globex's runs; one ticket carries the id.
+const TENANTS: &str = "
+    CREATE TABLE requests(request_id TEXT NOT NULL, tenant TEXT NOT NULL, args_hash TEXT, status TEXT, result TEXT,
+      owner TEXT, claimed_at REAL, PRIMARY KEY(tenant, request_id));
+    INSERT INTO requests VALUES('order-1','acme','h1','done','{}','9',100),('order-1','globex','h2','running',NULL,'10',200),
+      ('order-2','acme','h3','done','{}','9',300);";
+
+#[test]
+fn rows_with_one_id_are_told_everywhere_and_an_effect_is_charged_to_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "{TENANTS} CREATE TABLE tickets(ticket_id INTEGER PRIMARY KEY, request_id TEXT, title TEXT);
+         INSERT INTO tickets VALUES(1,'order-1','a'),(2,'order-2','c');"
+    );
+    let l = ledger(dir.path(), &sql);
+    let rows = redial(&["rows", "--ledger", &l]);
+    rows.expect(0, &["order-1 (tenant=acme)", "order-1 (tenant=globex)", "several rows"]);
+    let find = redial(&["find", "order-1", "--ledger", &l]);
+    find.expect(
+        0,
+        &["2 rows have this request_id", "tenant acme", "tenant globex", "1 effect carries it"],
+    );
+    let verify = redial(&["verify", "--expect-total", "2", "--ledger", &l]);
+    verify.expect(1, &["several rows", "order-1 has 2 rows"]);
+    for ran in [&rows, &find, &verify] {
+        let all = ran.all();
+        for wrong in ["done without effect", "with effect", "exactly once: "] {
+            assert!(!all.contains(wrong) || all.contains("NOT exactly once: "), "{wrong}: {all}");
+        }
+        assert!(
+            !all.contains("done without effect") && !all.contains("abandoned with effect"),
+            "{all}"
+        );
+    }
+    let doc = redial(&["find", "order-1", "--json", "--row", "tenant=acme", "--ledger", &l]);
+    assert_eq!(doc.get(&["ledger", "told_by", "tenant"]), "\"acme\"");
+    assert_eq!(doc.doc()["rows"].as_array().unwrap().len(), 2);
+
+    let server = FakeStdio::new();
+    server.tools(r#"[{"name":"t","inputSchema":{"properties":{"request_id":{"type":"string"}}}}]"#);
+    let reissue = ["reissue", "order-1", "--args", "{}", "--ledger", &l, "--confirm", "order-1"];
+    server.run(&reissue).expect(2, &["2 rows have", "nothing was sent", "--row tenant=acme"]);
+    server
+        .run(&["call", "t", "--args", r#"{"request_id":"order-1"}"#, "--ledger", &l])
+        .expect(2, &["2 rows have", "nothing was sent"]);
+    assert_eq!(server.calls(), 0);
+    let chosen = [&reissue[..], &["--row", "tenant=globex", "--timeout", "0.2"]].concat();
+    server.run(&chosen);
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
+fn effects_that_name_the_tenant_are_each_rows_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "{TENANTS} CREATE TABLE tickets(ticket_id INTEGER PRIMARY KEY, request_id TEXT, tenant TEXT, title TEXT);
+         INSERT INTO tickets VALUES(1,'order-1','acme','a'),(2,'order-2','acme','c'),(3,'order-1','globex','d');
+         UPDATE requests SET status = 'done';"
+    );
+    let l = ledger(dir.path(), &sql);
+    redial(&["verify", "--ledger", &l])
+        .expect(0, &["exactly once: 3 requests, 3 effects", "several rows"]);
+    let conn = rusqlite::Connection::open(&l).unwrap();
+    conn.execute_batch("INSERT INTO tickets VALUES(4,'order-1','globex','d')").unwrap();
+    redial(&["verify", "--ledger", &l]).expect(1, &["duplicate effect"]);
+    conn.execute_batch("DELETE FROM tickets WHERE tenant = 'globex'").unwrap();
+    redial(&["verify", "--ledger", &l]).expect(1, &["done without effect"]);
+}
+
+#[test]
+fn rows_that_nothing_tells_apart_have_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id TEXT, {COLUMNS});
+         INSERT INTO requests VALUES('r',NULL,'done',NULL,'A',1),('r',NULL,'done',NULL,'A',1),('s',NULL,'done',NULL,'A',1)"
+    );
+    let l = ledger(dir.path(), &sql);
+    redial(&["find", "r", "--ledger", &l]).expect(0, &["2 rows have", "rowid 1", "rowid 2"]);
+    redial(&["find", "s", "--ledger", &l]).expect(0, &["finished"]);
+    assert!(!redial(&["find", "s", "--ledger", &l]).all().contains("rows have"));
+    redial(&["verify", "--ledger", &l]).expect(1, &["r has 2 rows"]);
+}
+
+#[test]
+fn ids_are_compared_byte_by_byte_whatever_the_column_says() {
+    for column in
+        ["TEXT COLLATE NOCASE", "TEXT COLLATE RTRIM", "TEXT PRIMARY KEY COLLATE NOCASE", "BLOB", ""]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let sql = format!(
+            "CREATE TABLE requests(request_id {column}, {COLUMNS});
+             CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id {}, title TEXT);
+             INSERT INTO requests VALUES('Aa',NULL,'done',NULL,'A',1),('b',NULL,'done',NULL,'A',1);
+             INSERT INTO tickets VALUES('T1','aa','x'),('T2','b  ','y')",
+            column.replace(" PRIMARY KEY", "")
+        );
+        let l = ledger(dir.path(), &sql);
+        for (id, exit) in [("Aa", 0), ("aa", 1), ("b", 0), ("b  ", 1), ("B", 1)] {
+            redial(&["find", id, "--ledger", &l]).expect(exit, &[]);
+        }
+        let verify = redial(&["verify", "--ledger", &l]);
+        verify.expect(1, &["2 done without effect, 2 effects without request"]);
+    }
+}
+
+#[test]
+fn a_collation_that_only_the_server_knows_is_no_reason_to_read_nothing() {
+    for table in ["", "WITHOUT ROWID"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.db");
+        let conn = rusqlite::Connection::open(&path).unwrap();
+        conn.create_collation("backwards", |a, b| b.cmp(a)).unwrap();
+        conn.execute_batch(&format!(
+            "CREATE TABLE requests(request_id TEXT COLLATE backwards PRIMARY KEY, {COLUMNS}) {table};
+             CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT COLLATE backwards UNIQUE, title TEXT);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 300)
+             INSERT INTO requests SELECT 'r-' || i, NULL, 'done', NULL, 'A', i FROM n;
+             INSERT INTO tickets SELECT 'T' || request_id, request_id, 't' FROM requests;"
+        ))
+        .unwrap();
+        drop(conn);
+        let l = path.to_str().unwrap();
+        redial(&["verify", "--ledger", l]).expect(0, &["exactly once: 300 requests, 300 effects"]);
+        for id in ["r-1", "r-150", "r-300"] {
+            redial(&["find", id, "--ledger", l]).expect(0, &["finished"]);
+        }
+    }
+}
+
+#[test]
+fn a_view_is_read_like_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let l = ledger(
+        dir.path(),
+        "CREATE TABLE jobs(id TEXT PRIMARY KEY, state INT, owner TEXT, at REAL) WITHOUT ROWID;
+         CREATE TABLE made(n INTEGER PRIMARY KEY, job TEXT, what TEXT);
+         CREATE VIEW requests AS SELECT id AS request_id, NULL AS args_hash, CASE state WHEN 2 THEN 'done' ELSE 'running' END AS status,
+           NULL AS result, owner, at AS claimed_at FROM jobs;
+         CREATE VIEW tickets AS SELECT n AS ticket_id, job AS request_id, what AS title FROM made;
+         CREATE VIEW running AS SELECT request_id, owner FROM requests WHERE status = 'running';
+         CREATE VIEW broken AS SELECT * FROM gone;
+         INSERT INTO jobs VALUES('a',2,'A',1),('b',2,'A',1),('c',2,'A',1);
+         INSERT INTO made VALUES(1,'a','x'),(2,'b','y'),(3,'c','z');",
+    );
+    redial(&["verify", "--ledger", &l]).expect(0, &["exactly once: 3 requests, 3 effects"]);
+    redial(&["find", "b", "--ledger", &l]).expect(0, &["finished", "1 ticket: 2"]);
+    // A view of the requests is no effect of theirs.
+    let dir = tempfile::tempdir().unwrap();
+    let l = ledger(
+        dir.path(),
+        &format!(
+            "CREATE TABLE requests(request_id TEXT PRIMARY KEY, {COLUMNS});
+             CREATE VIEW open AS SELECT request_id, owner FROM requests WHERE status <> 'done';
+             INSERT INTO requests VALUES('a',NULL,'running',NULL,'A',1);"
+        ),
+    );
+    let ran = redial(&["rows", "--ledger", &l]);
+    ran.expect(0, &["a"]);
+    assert!(!ran.all().contains("with effect"), "{}", ran.all());
+}
