@@ -156,11 +156,6 @@ impl Inspector {
                 has_effects_table: f.has_effects_table,
             },
         };
-        let facts = context.gather(id, ledger, hash.check);
-        if args.is_none() && found.is_some() {
-            seen.hashes.insert(id.to_owned(), hash.check);
-        }
-        let line = Line::new(&facts, at);
         let several = found.map_or(&[][..], |f| &f.several).iter().map(|row| {
             let ledger = LedgerFacts {
                 view: LedgerView::Read(at),
@@ -170,7 +165,12 @@ impl Inspector {
             };
             Line::new(&context.gather(&row.request_id, ledger, HashCheck::NotChecked), at)
         });
-        let rows = several.collect();
+        let rows: Vec<Line> = several.collect();
+        let facts = context.gather(id, ledger, hash.check);
+        if args.is_none() && found.is_some() {
+            seen.hashes.insert(id.to_owned(), hash.check);
+        }
+        let line = Line::new(&facts, at);
         let (effects_total, noun) = match &read {
             Some(Ok(f)) => (f.effects_total, f.noun.clone()),
             _ => (None, "effects".into()),
