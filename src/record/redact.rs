@@ -12,6 +12,7 @@ mod json;
 mod masked;
 mod names;
 mod part;
+mod script;
 
 pub use argv::{known_values, secrets_of_environment};
 pub use block::KeyBlock;
@@ -137,7 +138,10 @@ impl Rules {
         let mut out = Cow::Borrowed(bytes);
         let mut n = 0;
         for i in self.any.matches(bytes).iter() {
-            if let Some(p) = self.patterns.get(i) {
+            let Some(p) = self.patterns.get(i) else { continue };
+            if i == form::URLS {
+                n += without_keys(p, &mut out);
+            } else {
                 n += replace(p, &mut out, |_, value| form::fits(i, value));
             }
         }
@@ -204,6 +208,20 @@ fn replace(p: &Regex, text: &mut Cow<'_, [u8]>, fits: impl Fn(&[u8], &[u8]) -> b
             out.splice(at, MASK.bytes());
         }
         out
+    });
+    if n > 0 {
+        *text = Cow::Owned(new.into_owned());
+    }
+    n
+}
+
+/// Hides the keys in the paths of the URLs that `p` finds.
+fn without_keys(p: &Regex, text: &mut Cow<'_, [u8]>) -> u32 {
+    let mut n = 0;
+    let new = p.replace_all(text, |c: &Captures<'_>| {
+        let (url, keys) = form::without_keys(c.get(0).map_or(&[], |m| m.as_bytes()));
+        n += keys;
+        url
     });
     if n > 0 {
         *text = Cow::Owned(new.into_owned());

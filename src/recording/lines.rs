@@ -81,9 +81,9 @@ impl Lines {
         std::mem::take(&mut self.bad)
     }
 
-    /// Nothing was in it so far.
+    /// No whole line was in it so far: it may only just begin.
     pub fn is_empty(&self) -> bool {
-        self.number == 0 && self.carry.is_empty()
+        self.number == 0
     }
 
     /// How far it was read.

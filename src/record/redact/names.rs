@@ -80,8 +80,8 @@ pub(super) const PATTERNS: [&str; 13] = [
     r#"(?i)(?-u:\b)(?:password|passwd|account_?key|shared_?access_?key)=([^\s;"'&\\]{3,})"#,
     // A parameter of a URL.
     r#"(?i)[?&](?:[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|subscription[_-]?key|(?:access|refresh|auth|id|bearer|session|security)[_-]?token|signature)|token|sig)=([^\s&"'#\\]{3,})"#,
-    // A segment of a URL's path: many servers have the key there.
-    r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>?#]*?/([A-Za-z0-9_-]{32,})"#,
+    // A URL: many servers have the key in its path.
+    r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+"#,
 ];
 
 /// In lines that are no JSON: `password=…`, `API_KEY: …`.
