@@ -31,4 +31,5 @@ pub mod size;
 pub mod text;
 pub mod time;
 pub mod tui;
+mod urls;
 pub mod wire;

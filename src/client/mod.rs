@@ -28,6 +28,7 @@ mod stdio;
 use crate::error::{Error, Result};
 use crate::journal::event::Note;
 use crate::journal::{Call, CallId, Journal, LinkState, ToolList};
+use crate::urls;
 use driver::Command;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,7 +62,13 @@ impl Endpoint {
     /// How it is named to people, without the parts of a URL that may be secrets. May hold foreign text.
     pub fn shown(&self) -> String {
         match self {
-            Endpoint::Stdio { command, .. } => command.join(" "),
+            Endpoint::Stdio { command, .. } => {
+                let shown = |w: &String| match w.contains("://") {
+                    true => urls::shown(w),
+                    false => w.clone(),
+                };
+                command.iter().map(shown).collect::<Vec<_>>().join(" ")
+            }
             Endpoint::Http { url, .. } => shown::shown_url(url),
         }
     }

@@ -1,6 +1,9 @@
 //! How an address is named to people: without what may be a secret in it. Pure text in, text out.
 
-/// A URL (or the relative one of a `Location`) without its user information and without the values of its query.
+use crate::urls;
+
+/// A URL (or the relative one of a `Location`) without its user information, without the values of its query and without what
+/// looks like a key in its path.
 /// Everything else stands as it was written.
 pub(crate) fn shown_url(url: &str) -> String {
     let (head, fragment) = url.split_once('#').map_or((url, None), |(h, f)| (h, Some(f)));
@@ -16,9 +19,9 @@ pub(crate) fn shown_url(url: &str) -> String {
             out.push_str(
                 &host.map_or_else(|| authority.to_owned(), |(_, host)| format!("…@{host}")),
             );
-            out.push_str(path);
+            out.push_str(&urls::shown(path));
         }
-        None => out.push_str(head),
+        None => out.push_str(&urls::shown(head)),
     }
     if let Some(query) = query {
         let pairs: Vec<String> = query
@@ -52,6 +55,12 @@ mod tests {
             ("http://host?S99", "http://host?…"),
             ("/login?next=/mcp&token=S99#S99", "/login?next=…&token=…#…"),
             ("not a url", "not a url"),
+            ("https://h/s/NjA0Zjk3ZDItOGM0Yy00ZWQ1OjEyMzQ1Njc4OTAxMjM0/mcp", "https://h/s/…/mcp"),
+            ("/s/NjA0Zjk3ZDItOGM0Yy00ZWQ1OjEyMzQ1Njc4OTAxMjM0?a=b", "/s/…?a=…"),
+            (
+                "https://h/604f97d2-8c4c-4ed5-9a3b-123456789012",
+                "https://h/604f97d2-8c4c-4ed5-9a3b-123456789012",
+            ),
         ] {
             assert_eq!(shown_url(url), shown);
         }

@@ -20,6 +20,7 @@ pub use masked::{is_hidden, masked};
 
 use super::entry::{Entry, What};
 use crate::json::raw::quote;
+use crate::urls;
 use bytes::Bytes;
 use event::is_name;
 use names::{HEADERS_OF_LINES, NAMED, PATTERNS, bare, names_open_token};
@@ -219,7 +220,7 @@ fn replace(p: &Regex, text: &mut Cow<'_, [u8]>, fits: impl Fn(&[u8], &[u8]) -> b
 fn without_keys(p: &Regex, text: &mut Cow<'_, [u8]>) -> u32 {
     let mut n = 0;
     let new = p.replace_all(text, |c: &Captures<'_>| {
-        let (url, keys) = form::without_keys(c.get(0).map_or(&[], |m| m.as_bytes()));
+        let (url, keys) = urls::without_keys(c.get(0).map_or(&[], |m| m.as_bytes()), MASK);
         n += keys;
         url
     });

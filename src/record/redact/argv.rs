@@ -2,8 +2,8 @@
 
 use super::names::is_path;
 use super::script::{self, is_script};
-use super::{MASK, Rules, form};
-use crate::shell;
+use super::{MASK, Rules};
+use crate::{shell, urls};
 use std::path::Path;
 
 impl Rules {
@@ -163,7 +163,7 @@ impl Rules {
 fn keys_in_paths(word: &str) -> Vec<String> {
     let urls =
         word.split([' ', '"', '\'', '<', '>', '\\', '\n', '\t']).filter(|w| w.contains("://"));
-    urls.flat_map(|url| form::keys(url.as_bytes()).into_iter().filter_map(|at| url.get(at)))
+    urls.flat_map(|url| urls::keys(url.as_bytes()).into_iter().filter_map(|at| url.get(at)))
         .map(str::to_owned)
         .collect()
 }
