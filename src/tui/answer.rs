@@ -198,6 +198,11 @@ mod tests {
         let mut a = asked(R);
         a.unread();
         assert_eq!(press(&mut a, ENTER, 5_000), Worth::Nothing);
+        // Drawn anew it is a question that came after Enter was pressed, and Enter may still be held.
+        a.drawn(Some(1), ms(5_010));
+        assert_eq!(press(&mut a, ENTER, 5_400), Worth::Perhaps);
+        let mut a = asked(R);
+        a.unread();
         a.drawn(Some(1), ms(5_010));
         assert_eq!(press(&mut a, ENTER, 5_400), Worth::Answer);
     }

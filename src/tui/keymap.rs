@@ -69,22 +69,7 @@ impl Keymap {
     }
 
     fn check(&self) -> Result<()> {
-        let mut taken: HashMap<(Context, Key), &Entry> = HashMap::new();
-        for (e, keys) in TABLE.iter().zip(&self.keys) {
-            for key in keys {
-                if let Some(other) = taken.insert((e.context, *key), e) {
-                    return Err(twice(*key, other, e));
-                }
-            }
-        }
-        for (e, keys) in TABLE.iter().zip(&self.keys) {
-            let above = e.context.parent();
-            for key in keys {
-                if let Some(other) = above.and_then(|c| taken.get(&(c, *key))) {
-                    return Err(twice(*key, other, e));
-                }
-            }
-        }
+        // First, since esc and ctrl-c mean something in most places: that they never send says more than that.
         for (e, keys) in TABLE.iter().zip(&self.keys) {
             let esc = keys.contains(&Key::plain(Code::Esc));
             if esc && matches!(e.action, Action::Quit | Action::QuitNow) {
@@ -100,6 +85,22 @@ impl Keymap {
                 let (name, id) = (e.context.name(), e.id());
                 return Err(Error::usage(format!("keys.{name}.{id}: {key} never sends anything"))
                     .hint("give it another key; esc and ctrl-c leave, in any program"));
+            }
+        }
+        let mut taken: HashMap<(Context, Key), &Entry> = HashMap::new();
+        for (e, keys) in TABLE.iter().zip(&self.keys) {
+            for key in keys {
+                if let Some(other) = taken.insert((e.context, *key), e) {
+                    return Err(twice(*key, other, e));
+                }
+            }
+        }
+        for (e, keys) in TABLE.iter().zip(&self.keys) {
+            let above = e.context.parent();
+            for key in keys {
+                if let Some(other) = above.and_then(|c| taken.get(&(c, *key))) {
+                    return Err(twice(*key, other, e));
+                }
             }
         }
         let needed = [

@@ -372,12 +372,16 @@ fn carry_out(todo: Vec<Effect>, class: &mut Option<Class>) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A second passes in which a person reads; then the key.
+    /// A second passes in which a person reads; then the key, and for a while no other.
     fn key(school: &mut School, code: Code) -> Vec<Effect> {
         let now = school.answering.now();
         update(school, Msg::Drawn { at: now });
         update(school, Msg::Input { at: now + Duration::from_secs(1), crowded: false });
-        update(school, Msg::Key(Key::plain(code)))
+        let mut todo = update(school, Msg::Key(Key::plain(code)));
+        if let Some(at) = school.answering.held_until() {
+            todo.extend(update(school, Msg::Quiet { at }));
+        }
+        todo
     }
 
     fn press(school: &mut School, keys: &str) -> Vec<Effect> {
