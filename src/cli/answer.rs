@@ -20,11 +20,10 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Asks by `show` until there is an answer; the line that was typed, `None` at the input's end.
 pub async fn to(show: impl Fn()) -> Option<String> {
     let terminal = io::stdin();
+    tcflush(&terminal, QueueSelector::IFlush).ok();
     loop {
-        tcflush(&terminal, QueueSelector::IFlush).ok();
         show();
-        let early = first_moment(&terminal).await;
-        match early {
+        match first_moment(&terminal).await {
             Early::No => return None,
             Early::Typed => {}
             Early::Nothing => {
@@ -34,15 +33,16 @@ pub async fn to(show: impl Fn()) -> Option<String> {
                 }
             }
         }
-        while typed_within(&terminal, READABLE).await {
-            tcflush(&terminal, QueueSelector::IFlush).ok();
+        if let Early::No = until_silence(&terminal).await {
+            return None;
         }
         complain("");
         complain("that was typed before the question could be read; it decides nothing");
     }
 }
 
-/// What came in the first moment of a question.
+/// What came too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Early {
     Nothing,
     Typed,
@@ -50,19 +50,45 @@ enum Early {
     No,
 }
 
+impl Early {
+    /// What these keys are, typed one by one. A Ctrl-D that the terminal took for a line's end before it was told to
+    /// hand over keys is handed over as a zero.
+    fn of(keys: &[u8]) -> Early {
+        let ends = keys.iter().any(|b| matches!(b, 4 | 0));
+        let refuses = keys.first().is_none_or(|b| matches!(b, b'n' | b'N'));
+        if ends || refuses { Early::No } else { Early::Typed }
+    }
+}
+
+/// What comes in the first moment of a question.
 async fn first_moment(terminal: &Stdin) -> Early {
     let shown = Instant::now();
     let Some(_keys) = Keys::each(terminal) else { return Early::Nothing };
     while shown.elapsed() < READABLE {
         if is_typed(terminal) {
-            let mut bytes = [0; 4096];
-            let n = rustix::io::read(terminal, &mut bytes).unwrap_or(0);
-            let no = n == 0 || matches!(bytes[0], 4 | b'n' | b'N');
-            return if no { Early::No } else { Early::Typed };
+            return Early::of(&typed(terminal));
         }
         tokio::time::sleep(LOOK).await;
     }
     Early::Nothing
+}
+
+/// Drops what is typed until nothing is for a while. Dropped by reading, since a No among it stays one.
+async fn until_silence(terminal: &Stdin) -> Early {
+    let _keys = Keys::each(terminal);
+    while typed_within(terminal, READABLE).await {
+        if Early::of(&typed(terminal)) == Early::No {
+            return Early::No;
+        }
+    }
+    Early::Nothing
+}
+
+/// What was typed; nothing at the input's end.
+fn typed(terminal: &Stdin) -> Vec<u8> {
+    let mut bytes = [0; 4096];
+    let n = rustix::io::retry_on_intr(|| rustix::io::read(terminal, &mut bytes)).unwrap_or(0);
+    bytes[..n].to_vec()
 }
 
 /// Whether something comes within `time`.
@@ -105,5 +131,20 @@ impl Keys<'_> {
 impl Drop for Keys<'_> {
     fn drop(&mut self) {
         tcsetattr(self.0, OptionalActions::Now, &self.1).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_no_is_a_no_wherever_it_stands() {
+        for no in ["n\n", "No", "\u{4}", "\0", "", "y\ny\n\u{4}", "r-1\n\0"] {
+            assert_eq!(Early::of(no.as_bytes()), Early::No, "{no:?}");
+        }
+        for typed in ["y\n", "\n", "r-n\n", " n"] {
+            assert_eq!(Early::of(typed.as_bytes()), Early::Typed, "{typed:?}");
+        }
     }
 }
