@@ -75,6 +75,11 @@ pub async fn run(a: FindArgs, config: &Config) -> Done {
     inspector.look_up = a.lookup.clone();
     inspector.row.clone_from(&a.row);
     inspector.hints = config.hint_overrides();
+    if !a.row.is_empty()
+        && let Some(why) = inspector.request(&a.request_id, None).await.row_unmatched
+    {
+        return Err(Error::usage(why).hint("find without --row shows all of them").into());
+    }
     let Some(endpoint) = endpoint else {
         let request = inspector.request(&a.request_id, None).await;
         let asked = Server { why: Some("no endpoint was asked".into()), ..Server::default() };

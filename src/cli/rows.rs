@@ -335,8 +335,7 @@ impl Windows {
 fn name(l: &Line) -> String {
     let id = &l.row.request_id;
     let Some(same) = &l.row.same else { return id.clone() };
-    let told: Vec<String> = same.tells.iter().map(|(c, v)| format!("{c}={v}")).collect();
-    format!("{} ({})", crate::text::head(id, 60), told.join(", "))
+    format!("{} ({})", crate::text::head(id, 60), crate::ledger::told(&same.tells))
 }
 
 /// The table of lines for people; the demo's report shows the same.

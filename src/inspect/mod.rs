@@ -45,8 +45,8 @@ pub struct Inspector {
     pub recording: Option<recorded::Recorded>,
     /// What is assumed of the server.
     pub rules: Rules,
-    /// Which row is meant where several have one id: `COLUMN=VALUE`.
-    pub row: Option<String>,
+    /// Which row is meant where several have one id: `COLUMN=VALUE`, and all must be so.
+    pub row: Vec<String>,
     /// The look-up tool's name.
     pub look_up: String,
     /// Only calls that the server calls read-only may leave.
@@ -115,7 +115,7 @@ impl Inspector {
             recording: None,
             rules,
             look_up: crate::model::lookup::LOOK_UP.to_owned(),
-            row: None,
+            row: Vec::new(),
             read_only: false,
             hints: BTreeMap::new(),
             seen: Arc::default(),

@@ -212,13 +212,17 @@ impl Inspector {
 
 /// Several rows have the id, and nobody has said which one is meant.
 fn unclear(seen: &Request) -> Option<Error> {
+    if let Some(why) = &seen.row_unmatched {
+        return Some(Error::usage(format!("{why}; nothing was sent")));
+    }
     let same = seen.facts.row.as_ref()?.same.as_ref().filter(|s| !s.chosen)?;
     let ways: Vec<String> = same
         .all
         .iter()
-        .map(|w| {
-            let first = w.split(", ").next().unwrap_or(w);
-            format!("--row {}", shell::word(first))
+        .map(|tells| {
+            let said =
+                |(c, v): &(String, String)| format!("--row {}", shell::word(&format!("{c}={v}")));
+            tells.iter().map(said).collect::<Vec<_>>().join(" ")
         })
         .collect();
     let what = format!("{}: {}; nothing was sent", seen.facts.request_id, same.words());

@@ -42,6 +42,8 @@ pub struct Request {
     pub how: Option<Result<How, LedgerError>>,
     /// All rows with the id, judged, where there are several.
     pub rows: Vec<Line>,
+    /// What somebody has said of the row (`--row`) names none, or several.
+    pub row_unmatched: Option<String>,
     /// Arguments known for it: from calls seen and from its effects.
     pub candidates: Vec<Candidate>,
     /// When.
@@ -85,6 +87,7 @@ struct Found {
     row: Option<Row>,
     /// All rows with the id, where there are several.
     several: Vec<Row>,
+    unmatched: Option<String>,
     twins: Vec<Row>,
     loose: LooseEffects,
     has_effects_table: bool,
@@ -175,6 +178,7 @@ impl Inspector {
             Some(Ok(f)) => (f.effects_total, f.noun.clone()),
             _ => (None, "effects".into()),
         };
+        let row_unmatched = found.and_then(|f| f.unmatched.clone());
         let how = read.map(|r| {
             r.map(|mut f| {
                 if f.loose.n > 0 && !f.loose.purged {
@@ -183,7 +187,20 @@ impl Inspector {
                 f.how
             })
         });
-        Request { facts, line, hash, proof, paired, effects_total, noun, how, rows, candidates, at }
+        Request {
+            facts,
+            line,
+            hash,
+            proof,
+            paired,
+            effects_total,
+            noun,
+            how,
+            rows,
+            row_unmatched,
+            candidates,
+            at,
+        }
     }
 
     /// Whether server and ledger belong together, from everything seen so far.
@@ -223,7 +240,7 @@ impl Inspector {
         let id = id.to_owned();
         let known = (self.known_owners(), self.known_groups());
         let meant = self.row.clone();
-        let job = move |r: &Reader<'_>| find(r, &id, meant.as_deref(), &called, known.clone());
+        let job = move |r: &Reader<'_>| find(r, &id, &meant, &called, known.clone());
         let found = ledger.read_async(job).await;
         if let Ok(f) = &found
             && let Some(rows) = f.rows
@@ -237,7 +254,7 @@ impl Inspector {
 fn find(
     r: &Reader<'_>,
     id: &str,
-    meant: Option<&str>,
+    meant: &[String],
     called: &[String],
     (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
 ) -> Result<Found, LedgerError> {
@@ -261,7 +278,7 @@ fn find(
         let total = if r.has_effects_table() { Some(r.effects_total()?) } else { None };
         Ok(((rows, loose, total), at))
     })?;
-    let (row, several) = meant_of(rows, meant);
+    let (row, several, unmatched) = meant_of(r, rows, meant)?;
     let hash = row.as_ref().and_then(|r| r.args_hash.clone()).filter(|h| !h.is_empty());
     let mut twins = match (hash, groups) {
         (None, _) => Vec::new(),
@@ -274,6 +291,7 @@ fn find(
         at,
         row,
         several,
+        unmatched,
         twins,
         loose,
         has_effects_table: r.has_effects_table(),
@@ -303,21 +321,36 @@ fn how(r: &Reader<'_>, id: &str, more_twins: bool) -> Result<How, LedgerError> {
     Ok(how)
 }
 
-/// The row that is meant, else the newest; and all of them, where there are several.
-fn meant_of(mut rows: Vec<Row>, meant: Option<&str>) -> (Option<Row>, Vec<Row>) {
-    if rows.len() < 2 {
-        return (rows.pop(), Vec::new());
-    }
-    let named = rows.iter().filter(|row| is_named(row, meant)).count();
-    let mut row = rows.iter().find(|row| is_named(row, meant)).or(rows.first()).cloned();
-    if let Some(same) = row.as_mut().and_then(|row| row.same.as_mut()) {
-        same.chosen = named == 1;
-    }
-    (row, rows)
-}
+/// The row that is meant, else the newest; all of them, where there are several; and why what was said names none.
+type Meant = (Option<Row>, Vec<Row>, Option<String>);
 
-fn is_named(row: &Row, meant: Option<&str>) -> bool {
-    meant.is_some_and(|said| row.same.as_ref().is_some_and(|s| s.is(said)))
+fn meant_of(r: &Reader<'_>, mut rows: Vec<Row>, said: &[String]) -> Result<Meant, LedgerError> {
+    let mut named = Vec::new();
+    for (i, row) in rows.iter().enumerate().filter(|_| !said.is_empty()) {
+        if r.row_is(row.rowid, said)? {
+            named.push(i);
+        }
+    }
+    let all = rows.first().and_then(|row| row.same.as_ref()).map_or(rows.len() as u64, |s| s.rows);
+    let by_place = said.iter().any(|s| s.to_ascii_lowercase().starts_with("rowid="));
+    let words = said.join(" and ");
+    let unmatched = match named.as_slice() {
+        _ if said.is_empty() => None,
+        [] => Some(format!("no row of this request_id has {words}")),
+        [_] if by_place || all == rows.len() as u64 => None,
+        [_] => {
+            Some(format!("there are more rows than were looked at, and others may have {words}"))
+        }
+        several => Some(format!("{} rows of this request_id have {words}", several.len())),
+    };
+    if rows.len() < 2 {
+        return Ok((rows.pop(), Vec::new(), unmatched));
+    }
+    let mut row = named.first().and_then(|i| rows.get(*i)).or(rows.first()).cloned();
+    if let Some(same) = row.as_mut().and_then(|row| row.same.as_mut()) {
+        same.chosen = !said.is_empty() && unmatched.is_none();
+    }
+    Ok((row, rows, unmatched))
 }
 
 fn remember(seen: &mut super::Seen, id: &str, found: &Found) {

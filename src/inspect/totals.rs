@@ -61,7 +61,7 @@ fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
         tables: tables(r)?,
         loose: r.loose(NAMED)?,
         shared: r.shared_ids(NAMED)?,
-        told_apart: r.effects_are_told_apart(),
+        told_apart: r.all_effects_are_told_apart()?,
         same_hash: r.equal_hashes(NAMED)?,
         how: r.how(),
     })
@@ -106,7 +106,7 @@ async fn pass_in_turns(ledger: &Ledger, wanted: Vec<String>) -> Result<Pass, Led
     let tables = ledger.read_within(LIMIT, tables).await?;
     let same_hash = ledger.read_within(LIMIT, |r| r.equal_hashes(NAMED)).await?;
     let shared =
-        ledger.read_within(LIMIT, |r| Ok((r.shared_ids(NAMED)?, r.effects_are_told_apart())));
+        ledger.read_within(LIMIT, |r| Ok((r.shared_ids(NAMED)?, r.all_effects_are_told_apart()?)));
     let (shared, told_apart) = shared.await?;
     let (labels, noun, mut how) = ledger
         .read_within(LIMIT, move |r| {

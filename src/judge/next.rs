@@ -101,8 +101,7 @@ pub(super) fn step(
 fn several(facts: &Facts) -> String {
     let same = facts.row.as_ref().and_then(|r| r.same.as_deref());
     let words = same.map(|s| s.words()).unwrap_or_default();
-    let own = same.map(|s| s.tells.iter().map(|(c, v)| format!("{c}={v}")).collect::<Vec<_>>());
-    let own = own.map(|t| t.join(", ")).unwrap_or_default();
+    let own = same.map(|s| crate::ledger::told(&s.tells)).unwrap_or_default();
     format!("{words}. This one is {own}: say which is meant (--row) before anything is repeated")
 }
 

@@ -242,17 +242,23 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let (id, rid) = (quoted(&r.id), format!("e.{}", quoted(&e.request_id)));
         let from = quoted(&e.table);
-        let told: String = match self.effects_are_told_apart() {
-            true => e.tells.iter().map(|c| format!(", e.{} COLLATE BINARY", quoted(c))).collect(),
-            false => String::new(),
+        let told: Vec<(String, String)> = match self.effects_are_told_apart() {
+            true => r.tells.iter().zip(&e.tells).map(|(a, b)| (quoted(a), quoted(b))).collect(),
+            false => Vec::new(),
         };
-        let most = if told.is_empty() { "coalesce(max(m.n), 1)" } else { "1" };
+        let list = |one: &dyn Fn(&(String, String)) -> String| -> String {
+            told.iter().map(one).collect()
+        };
         let sql = format!(
-            "WITH m AS (SELECT {id} AS id, count(*) AS n FROM {} GROUP BY {id} COLLATE BINARY HAVING count(*) > 1)
-             SELECT {rid}, count(*) FROM {from} AS e LEFT JOIN m ON m.id = {rid} COLLATE BINARY
+            "WITH m AS (SELECT {id} AS id{}, count(*) AS n FROM {} GROUP BY {id} COLLATE BINARY{} HAVING count(*) > 1)
+             SELECT {rid}, count(*) FROM {from} AS e LEFT JOIN m ON m.id = {rid} COLLATE BINARY{}
              WHERE {rid} IS NOT NULL AND {rid} COLLATE BINARY <> ''
-             GROUP BY {rid} COLLATE BINARY{told} HAVING count(*) > {most}",
-            quoted(&r.table)
+             GROUP BY {rid} COLLATE BINARY{} HAVING count(*) > coalesce(max(m.n), 1)",
+            list(&|(a, _)| format!(", {a}")),
+            quoted(&r.table),
+            list(&|(a, _)| format!(", {a} COLLATE BINARY")),
+            list(&|(a, b)| format!(" AND m.{a} IS e.{b} COLLATE BINARY")),
+            list(&|(_, b)| format!(", e.{b} COLLATE BINARY")),
         );
         let found = self.query(&sql, (), |row| {
             Ok((

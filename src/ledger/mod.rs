@@ -28,7 +28,7 @@ pub use copy::remove_private_copies;
 pub use open::Mode;
 pub use reader::{How, Reader};
 pub use row::{Effect, Row, is_repeated};
-pub use same::Same;
+pub use same::{Same, Tells, told};
 pub use stamp::Stamp;
 pub use survey::{Counts, DONE, Moment, OwnerSpan, Survey};
 pub use thread::Ledger;

@@ -5,7 +5,7 @@
 
 use super::open::{Mode, Opened};
 use super::row::Row;
-use super::schema::{NoSchema, Schema, Source, column, quoted};
+use super::schema::{NoSchema, Schema, Source, column};
 use super::stamp::Stamp;
 use super::trouble::{LedgerError, Trouble};
 use super::value;
@@ -152,7 +152,7 @@ impl<'c> Reader<'c> {
     pub fn rows_of(&self, request_id: &str) -> Result<Vec<Row>, LedgerError> {
         self.breathe()?;
         let r = &self.schema.requests;
-        let (clause, ids) = self.is_one_of(&format!("r.{}", quoted(&r.id)), &[request_id]);
+        let (clause, ids) = self.has_id("r", &[request_id]);
         let sql = format!(
             "{} WHERE {clause} ORDER BY r.{} DESC LIMIT {ROWS_OF_ONE}",
             self.select_rows(),

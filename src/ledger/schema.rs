@@ -116,6 +116,15 @@ impl Table {
         self.name.eq_ignore_ascii_case(name)
     }
 
+    /// The column keeps a value as it comes: text, bytes, a number.
+    fn takes_any(&self, column: &str) -> bool {
+        let declared = self.columns.iter().find(|c| c.name == column).map(|c| c.declared.as_str());
+        let declared = declared.unwrap_or_default().to_ascii_uppercase();
+        // SQLite's rules for a column's affinity, in their order.
+        let says = |words: &[&str]| words.iter().any(|w| declared.contains(w));
+        !says(&["INT", "CHAR", "CLOB", "TEXT"]) && (declared.is_empty() || says(&["BLOB"]))
+    }
+
     /// Its key is the rowid: whoever writes a row may give any.
     fn has_own_rowid(&self) -> bool {
         let mut keys = self.columns.iter().filter(|c| c.pk);
@@ -247,6 +256,8 @@ fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
     let id = t.column(&["request_id"]).unwrap_or_default();
     let claimed_at = t.column(&["claimed_at", "started_at", "updated_at"]);
     let id_unique = index(conn, t, &id)?.1;
+    // Text, bytes and numbers that read alike are different to a column of any type, and one id to whoever reads them.
+    let id_unique = id_unique && !t.takes_any(&id);
     let key = if id_unique { None } else { wider_key(conn, t, &id)? };
     let known = [
         "status",
@@ -360,13 +371,16 @@ fn index(conn: &Connection, t: &Table, column: &str) -> Result<(bool, bool), NoS
 fn wider_key(conn: &Connection, t: &Table, column: &str) -> Result<Option<Vec<String>>, NoSchema> {
     let mut keys = conn.prepare(
         "SELECT l.name, i.name FROM pragma_index_list(?1) AS l, pragma_index_info(l.name) AS i
-         WHERE l.\"unique\" AND NOT l.partial AND i.name IS NOT NULL ORDER BY l.origin = 'pk' DESC, l.seq, i.seqno",
+         WHERE l.\"unique\" AND NOT l.partial
+           AND NOT EXISTS (SELECT 1 FROM pragma_index_info(l.name) AS x WHERE x.name IS NULL)
+         ORDER BY l.origin = 'pk' DESC, l.seq, i.seqno",
     )?;
     let found = keys
         .query_map([&t.name], |r| Ok((r.get::<_, String>(0)?, r.get::<_, String>(1)?)))?
         .collect::<Result<Vec<_>, _>>()?;
     let key = found.chunk_by(|a, b| a.0 == b.0).find(|k| k.iter().any(|(_, c)| c == column));
-    Ok(key.map(|k| k.iter().map(|(_, c)| c.clone()).filter(|c| c != column).collect()))
+    let others = key.map(|k| k.iter().map(|(_, c)| c.clone()).filter(|c| c != column).collect());
+    Ok(others.filter(|c: &Vec<String>| !c.is_empty()))
 }
 
 /// Tables beside the requests; views only where there are none, or where one is named. A view of the requests

@@ -74,6 +74,10 @@ fn effects_that_name_the_tenant_are_each_rows_own() {
     let l = ledger(dir.path(), &sql);
     redial(&["verify", "--ledger", &l])
         .expect(0, &["exactly once: 3 requests, 3 effects", "several rows"]);
+    let rows = redial(&["rows", "--json", "--ledger", &l]);
+    for row in rows.doc()["rows"].as_array().unwrap() {
+        assert_eq!(row["effects"], 1, "{row}");
+    }
     let conn = rusqlite::Connection::open(&l).unwrap();
     conn.execute_batch("INSERT INTO tickets VALUES(4,'order-1','globex','d')").unwrap();
     redial(&["verify", "--ledger", &l]).expect(1, &["duplicate effect"]);
@@ -93,6 +97,86 @@ fn rows_that_nothing_tells_apart_have_their_place() {
     redial(&["find", "s", "--ledger", &l]).expect(0, &["finished"]);
     assert!(!redial(&["find", "s", "--ledger", &l]).all().contains("rows have"));
     redial(&["verify", "--ledger", &l]).expect(1, &["r has 2 rows"]);
+}
+
+#[test]
+fn a_key_lets_null_repeat_and_null_is_no_empty_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id TEXT, tenant TEXT, {COLUMNS}, UNIQUE(tenant, request_id));
+         CREATE TABLE tickets(ticket_id INTEGER PRIMARY KEY, request_id TEXT, tenant TEXT, title TEXT);
+         INSERT INTO requests VALUES('o',NULL,NULL,'done','{{}}','9',1),('o','',NULL,'done','{{}}','9',2),
+           ('n',NULL,NULL,'done','{{}}','9',3),('n',NULL,NULL,'done','{{}}','9',4);
+         INSERT INTO tickets VALUES(1,'o',NULL,'a'),(2,'o','','b'),(3,'n',NULL,'c'),(4,'n',NULL,'d');"
+    );
+    let l = ledger(dir.path(), &sql);
+    let rows = redial(&["rows", "--ledger", &l]);
+    rows.expect(0, &["o (tenant=NULL)", "o (tenant=)", "n (rowid=3)", "2 effects carry it"]);
+    let verify = redial(&["verify", "--ledger", &l]);
+    verify.expect(1, &["can't say whether exactly once"]);
+    for ran in [rows, verify] {
+        assert!(!ran.all().contains("duplicate") && !ran.all().contains("without effect"));
+    }
+}
+
+#[test]
+fn what_is_said_of_a_row_must_be_so_of_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id TEXT, method TEXT, path TEXT, {COLUMNS}, UNIQUE(request_id, method, path));
+         INSERT INTO requests VALUES('o','POST','/a',NULL,'done',NULL,'9',1),('o','POST','/b',NULL,'done',NULL,'9',2),
+           ('o','PUT','/a',NULL,'done',NULL,'9',3),('q','PUT','/a',NULL,'done',NULL,'9',4);"
+    );
+    let l = ledger(dir.path(), &sql);
+    let find = |id: &str, row: &[&str]| {
+        let mut args = vec!["find", id, "--ledger", &l];
+        row.iter().for_each(|r| args.extend(["--row", r]));
+        redial(&args)
+    };
+    find("o", &["method=POST"]).expect(2, &["2 rows of this request_id have method=POST"]);
+    find("o", &["method=POST", "path=/a"]).expect(0, &["the one that was named"]);
+    find("o", &["METHOD=PUT"]).expect(0, &["the one that was named"]);
+    find("q", &["method=PUT"]).expect(0, &["finished"]);
+    for (id, row) in [("q", "method=POST"), ("q", "colour=red"), ("gone", "method=PUT")] {
+        find(id, &[row]).expect(2, &["no row of this request_id has"]);
+    }
+    find("q", &["method"]).expect(2, &["a column and its value are wanted"]);
+    let server = FakeStdio::new();
+    server.tools(r#"[{"name":"t","inputSchema":{"properties":{"request_id":{"type":"string"}}}}]"#);
+    let reissue = ["reissue", "o", "--args", "{}", "--ledger", &l, "--confirm", "o"];
+    server.run(&reissue).expect(2, &["--row method=PUT --row path=/a or"]);
+    let other =
+        ["reissue", "q", "--args", "{}", "--ledger", &l, "--confirm", "q", "--row", "method=POST"];
+    server.run(&other).expect(2, &["no row of this request_id has", "nothing was sent"]);
+    assert_eq!(server.calls(), 0);
+}
+
+#[test]
+fn many_rows_of_one_id_are_all_told_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id TEXT, {COLUMNS});
+         CREATE TABLE tickets(ticket_id INTEGER PRIMARY KEY, request_id TEXT, title TEXT);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 12000)
+           INSERT INTO requests SELECT 'one', NULL, 'done', NULL, '9', i FROM n;
+         INSERT INTO requests VALUES('two',NULL,'done',NULL,'9',0),('two',NULL,'done',NULL,'9',0);
+         INSERT INTO tickets VALUES(1,'one','x');"
+    );
+    let l = ledger(dir.path(), &sql);
+    redial(&["find", "one", "--ledger", &l]).expect(0, &["12000 rows have", "1 effect carries it"]);
+    let all = redial(&["rows", "--limit", "12002", "--ledger", &l]).all();
+    assert!(!all.contains("without effect") && all.contains("one (rowid=1)"));
+}
+
+#[test]
+fn text_and_bytes_that_read_alike_are_two_rows_with_one_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id BLOB PRIMARY KEY, {COLUMNS});
+         INSERT INTO requests VALUES(x'6162',NULL,'running',NULL,'A',1),('ab',NULL,'done',NULL,'A',1);"
+    );
+    let l = ledger(dir.path(), &sql);
+    redial(&["find", "ab", "--ledger", &l]).expect(0, &["2 rows have this request_id"]);
 }
 
 #[test]

@@ -6,6 +6,17 @@ use crate::error::{Error, Exit};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
+/// `COLUMN=VALUE`, as it was said.
+///
+/// # Errors
+/// What is wanted instead.
+pub fn column_value(said: &str) -> Result<String, String> {
+    match said.split_once('=') {
+        Some((column, _)) if !column.is_empty() => Ok(said.to_owned()),
+        _ => Err("a column and its value are wanted: tenant=acme".into()),
+    }
+}
+
 /// Where the server is.
 #[derive(Debug, Clone, Args, Default)]
 #[command(next_help_heading = "Endpoint")]
@@ -145,9 +156,9 @@ pub struct Calling {
     /// The server's look-up tool
     #[arg(long, value_name = "TOOL", default_value = "find_request")]
     pub lookup: String,
-    /// Which row is meant, where several have the request_id (another tenant)
-    #[arg(long, value_name = "COLUMN=VALUE", requires = "ledger")]
-    pub row: Option<String>,
+    /// Which row is meant, where several have the request_id (another tenant); repeatable, and all must be so
+    #[arg(long, value_name = "COLUMN=VALUE", requires = "ledger", value_parser = column_value)]
+    pub row: Vec<String>,
     #[command(flatten)]
     pub elicit: ElicitArg,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! What the commands take that look: at a ledger, a server, or both. They make no call but a read-only look-up.
 
-use super::common::{EndpointArgs, LedgerArgs, ReadOnly};
+use super::common::{EndpointArgs, LedgerArgs, ReadOnly, column_value};
 use super::id::IdArgs;
 use clap::Args;
 use std::path::PathBuf;
@@ -68,9 +68,9 @@ Example:
 pub struct FindArgs {
     #[command(flatten)]
     pub id: IdArgs,
-    /// Which row is meant, where several have the request_id (another tenant)
-    #[arg(long, value_name = "COLUMN=VALUE", requires = "ledger")]
-    pub row: Option<String>,
+    /// Which row is meant, where several have the request_id (another tenant); repeatable, and all must be so
+    #[arg(long, value_name = "COLUMN=VALUE", requires = "ledger", value_parser = column_value)]
+    pub row: Vec<String>,
     /// The id that `id` means, once it was read.
     #[arg(skip)]
     pub request_id: String,

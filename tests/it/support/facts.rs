@@ -278,6 +278,7 @@ pub fn request(rows: &[Row], s: &Session, id: &str, given: Option<&str>, at: Tim
         noun: "tickets".into(),
         how: None,
         rows: Vec::new(),
+        row_unmatched: None,
         candidates,
         at,
     }
