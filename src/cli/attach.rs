@@ -1,13 +1,13 @@
 //! `redial attach`, and `redial` at a terminal: the screen on a ledger, an endpoint, both, or the demo.
 
 use super::args::AttachArgs;
-use super::args::RowsArgs;
+use super::args::{RowsArgs, ToolsArgs};
 use super::connect::settings;
 use super::interrupt::Interrupt;
 use super::open::open_ledger;
 use super::plain::complain;
 use super::report::Done;
-use super::rows;
+use super::{rows, tools};
 use crate::client::{Answerer, Client, Settings};
 use crate::config::Config;
 use crate::demo::stage;
@@ -28,11 +28,8 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
             .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
     }
-    if is_dumb() && ledger.is_some() {
-        complain("this terminal can't show a screen (TERM=dumb): here are the rows of the ledger");
-        let rows =
-            RowsArgs { filter: vec![], state: vec![], limit: None, json: false, ledger: a.ledger };
-        return rows::run(rows).await;
+    if is_dumb() && (ledger.is_some() || endpoint.is_some()) {
+        return report(a, config).await;
     }
     need_terminal()?;
     if let Some(folder) = a.stderr_file.as_deref().filter(|f| f.is_dir()) {
@@ -65,6 +62,26 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     let questions = Some(questions);
     let stderr_file = a.stderr_file;
     Ok(screen(Setup { inspector, demo: None, looks, questions, stderr_file, flags }).await?)
+}
+
+/// What a screen would show first, for a terminal that can only print lines: the rows, and what the server says of
+/// itself. The worse of the two exit statuses counts.
+async fn report(a: AttachArgs, config: &Config) -> Done {
+    let here = "this terminal can't show a screen (TERM=dumb): here is";
+    let mut exit = Exit::Good;
+    if a.ledger.ledger.is_some() {
+        complain(&format!("{here} what the ledger holds"));
+        let rows =
+            RowsArgs { filter: vec![], state: vec![], limit: None, json: false, ledger: a.ledger };
+        exit = rows::run(rows).await?;
+    }
+    if a.endpoint.endpoint()?.is_some() {
+        complain(&format!("{here} what the server says of itself"));
+        let tools = ToolsArgs { lookup: a.lookup, json: false, endpoint: a.endpoint };
+        let said = tools::linked(tools, config).await?;
+        exit = if exit == Exit::Good { said } else { exit };
+    }
+    Ok(exit)
 }
 
 /// Opens a recording and reads its first piece; the screen reads on.
@@ -106,7 +123,7 @@ pub fn has_terminal() -> bool {
 }
 
 /// The terminal can only print lines (an editor's shell).
-fn is_dumb() -> bool {
+pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|t| t == "dumb")
 }
 

@@ -97,6 +97,15 @@ impl<'a> Listed<'a> {
 }
 
 pub async fn run(a: ToolsArgs, config: &Config) -> Done {
+    told(a, config, false).await
+}
+
+/// The same with the state of the link before it, for who would have opened a screen.
+pub async fn linked(a: ToolsArgs, config: &Config) -> Done {
+    told(a, config, true).await
+}
+
+async fn told(a: ToolsArgs, config: &Config, link: bool) -> Done {
     let endpoint = a.endpoint.required()?;
     let interrupt = Interrupt::listen();
     a.endpoint.configure(config);
@@ -108,6 +117,11 @@ pub async fn run(a: ToolsArgs, config: &Config) -> Done {
             let witness = Witness::after(&client, None).await;
             print_raw(&document(&client.journal().read(|s| report(s, &a.lookup, config, witness))));
         } else {
+            if link {
+                let mut p = Plain::stdout();
+                p.field("link", Role::Good, &format!("ready: {}", client.name()));
+                p.print();
+            }
             let mut p = client.journal().read(|s| plain(s, &a.lookup, config));
             // What stands between messages is the server's mistake, and often the reason for others.
             Witness::of(&client, None).noise_tail(&mut p, "");

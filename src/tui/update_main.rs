@@ -160,6 +160,7 @@ fn needs_a_person(v: &Verdict) -> bool {
 
 /// Why a key of the main screen does nothing now.
 pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
+    let key = |action| app.keymap.word(Context::Main, action);
     let said = match action {
         Action::Next => "no key does the next step: read what it says",
         Action::Wider | Action::Narrower | Action::Taller | Action::Shorter => {
@@ -169,9 +170,17 @@ pub(super) fn why_not(app: &App, action: Action) -> Option<String> {
         Action::Cancel | Action::StopWaiting => "no call waits here for an answer",
         Action::Find | Action::Reissue => match (&app.start.endpoint, &app.requests.selected) {
             (None, _) => "no endpoint is attached: a look-up or a repeat needs the server",
-            (_, None) => "no request is selected: o takes a request_id",
+            (_, None) => {
+                return Some(format!(
+                    "no request is selected: {} takes a request_id",
+                    key(Action::GoTo)
+                ));
+            }
             _ if app.is_ready() => "a look-up of this request is under way",
-            _ => "the server isn't reachable now; R connects again",
+            _ => {
+                let r = key(Action::Reconnect);
+                return Some(format!("the server isn't reachable now; {r} connects again"));
+            }
         },
         Action::Reconnect if app.start.endpoint.is_none() => "no endpoint is attached",
         Action::Reconnect => "the server is connected",

@@ -87,4 +87,18 @@ fn a_terminal_without_a_size_is_80_by_24_and_a_dumb_one_gets_a_report() {
     assert_eq!(pty.ended(), 0);
     pty.drained();
     assert!(!pty.bytes().windows(8).any(|w| w == b"\x1b[?1049h"), "no screen was opened");
+    for (args, says) in [
+        (
+            &["attach", "--", exe.to_str().unwrap(), "serve", "tickets"][..],
+            &["link ", "ready: ", "create_ticket", "find_request"][..],
+        ),
+        (&["teach"], &["lost-answer", "redial lab run all"]),
+        (&["teach", "lost-answer"], &["lost-answer", "In the end: 2 effects"]),
+    ] {
+        let mut pty = Pty::start(exe, args, &[("TERM", "dumb")], (100, 200));
+        assert_eq!(pty.ended(), 0, "{args:?}: {}", pty.text());
+        pty.drained();
+        assert!(says.iter().all(|s| pty.text().contains(s)), "{args:?}: {}", pty.text());
+        assert!(!pty.bytes().windows(8).any(|w| w == b"\x1b[?1049h"), "no screen was opened");
+    }
 }

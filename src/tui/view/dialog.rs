@@ -192,7 +192,8 @@ fn arguments(ui: &Ui, review: &Review, area: Rect, frame: &mut Frame) {
     }
     let place = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
     if !review.editing {
-        if let Some(lines) = both_ends(&review.args, place) {
+        let tab = ui.app.keymap.word(Context::Reissue, Action::EditArgs);
+        if let Some(lines) = both_ends(&review.args, &tab, place) {
             for (line, y) in lines.iter().zip(place.top()..place.bottom()) {
                 let row = Rect { y, height: 1, ..place };
                 cells::line(Line::styled(line.as_str(), t.text), row, frame);
@@ -216,7 +217,7 @@ fn arguments(ui: &Ui, review: &Review, area: Rect, frame: &mut Frame) {
 }
 
 /// Arguments that don't fit: their first and last lines, and how much is between. `None` where all of them fit.
-fn both_ends(args: &TextArea<'_>, place: Rect) -> Option<Vec<String>> {
+fn both_ends(args: &TextArea<'_>, tab: &str, place: Rect) -> Option<Vec<String>> {
     let (width, height) = (usize::from(place.width), usize::from(place.height));
     let room = width * height;
     let all: usize = args.lines().iter().map(|l| l.chars().count() + 1).sum();
@@ -255,7 +256,7 @@ fn both_ends(args: &TextArea<'_>, place: Rect) -> Option<Vec<String>> {
         tail = begin.max(head);
     }
     lines.push(format!(
-        "… {} characters are not shown; Tab shows them …",
+        "… {} characters are not shown; {tab} shows them …",
         tail.saturating_sub(head)
     ));
     lines.extend(last.into_iter().rev());

@@ -4,6 +4,7 @@ use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
 use crate::judge::{State, Verdict};
 use crate::text;
+use crate::tui::action::{Action, Context};
 use crate::tui::app::{App, Hit, Overlay, Pane};
 use crate::tui::data::Line;
 use crate::tui::list::Sort;
@@ -56,7 +57,8 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         .trim_start()
         .to_owned();
     } else if !list.filter.is_empty() {
-        note = format!("{note}  filter: {} (esc clears it)", list.filter).trim_start().to_owned();
+        let esc = app.keymap.key_of(Action::Back);
+        note = format!("{note}  filter: {} ({esc} clears it)", list.filter).trim_start().to_owned();
     }
     let (sort, turned) = list.sorted();
     if (sort, turned) != (Sort::Newest, false) {
@@ -203,13 +205,13 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
         says.extend(hints.iter().map(String::as_str));
         return ui.empty(&says, area, frame);
     }
-    let nameless = nameless(app);
+    let (nameless, clears) = (nameless(app), clears(app) + ".");
     let says: &[&str] = match () {
         () if app.requests.mistake.is_some() && app.requests.loaded => {
-            &["The filter has a mistake; what it was before matches nothing.", "Esc clears it."]
+            &["The filter has a mistake; what it was before matches nothing.", &clears]
         }
         () if !app.requests.filter.is_empty() && app.requests.loaded => {
-            &["Nothing matches the filter.", "Esc clears it."]
+            &["Nothing matches the filter.", &clears]
         }
         () if app.start.ledger && !app.requests.loaded => &["Reading the ledger…"],
         () if app.start.ledger => {
@@ -223,4 +225,9 @@ fn nothing(ui: &Ui, area: Rect, frame: &mut Frame) {
         ],
     };
     ui.empty(says, area, frame);
+}
+
+/// The key that clears the filter.
+fn clears(app: &App) -> String {
+    format!("{} clears it", app.keymap.word(Context::Main, Action::Back))
 }

@@ -8,6 +8,7 @@ use super::{Ui, keep_in_sight};
 use crate::recording::rows::Row;
 use crate::text;
 use crate::time::span;
+use crate::tui::action::{Action, Context};
 use crate::tui::app::Hit;
 use crate::tui::theme::Theme;
 use crate::tui::timeline::{Form, HEX, Timeline, Which, Window};
@@ -117,9 +118,11 @@ fn filter(ui: &Ui, t: &Timeline, area: Rect, frame: &mut Frame) -> Rect {
 
 fn rows(ui: &mut Ui, t: &Timeline, w: &Window, area: Rect, frame: &mut Frame) {
     if w.rows.is_empty() {
+        let esc = ui.app.keymap.word(Context::Filter, Action::Back);
+        let clears = format!("{esc} while typing it clears it.");
         let says: &[&str] = match (w.of, t.filter.is_empty()) {
             (0, _) => &["No events so far; what happens appears here."],
-            (_, false) => &["Nothing matches the filter.", "esc while typing it clears it."],
+            (_, false) => &["Nothing matches the filter.", &clears],
             _ => &["Reading the events…"],
         };
         return ui.empty(says, area, frame);
