@@ -1,5 +1,6 @@
 //! Random keys, clicks, pastes and sizes at a real terminal, against a server that dies. What was sent is counted at the
-//! server: no call without its whole question on the screen for a while, no panic, nothing left behind.
+//! server: no call without its whole question on the screen for a while, with the very arguments that were sent or their
+//! head and tail and the count between; no panic, nothing left behind.
 //!
 //! A few hundred inputs here; `REDIAL_RANDOM_KEYS=20000` makes it a long run, `REDIAL_RANDOM_SEED` the same one again.
 
@@ -32,9 +33,72 @@ struct Run {
     folder: tempfile::TempDir,
     pty: Pty,
     size: (u16, u16),
-    /// The whole question has been on the screen since then, and was seen there last.
-    question: Option<(Instant, Instant)>,
+    /// The questions of the last seconds, newest last.
+    questions: Vec<Asked>,
+    /// At the last look there was none.
+    gone: bool,
     calls: usize,
+}
+
+/// A whole question that was seen on the screen.
+struct Asked {
+    /// The arguments as drawn, without spaces.
+    args: String,
+    since: Instant,
+    last: Instant,
+}
+
+/// The arguments of the re-issue question, if the whole of it stands on the screen.
+fn asked(text: &str) -> Option<String> {
+    let packed = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let flat = packed(&text.replace('│', ""));
+    let asks = ["Sendexactlythiscall?", "Senditallthesame?", "Tosenditallthesame,type"];
+    let whole = flat.contains("tools/callcreate_ticket")
+        && asks
+            .iter()
+            .any(|q| flat.split_once(q).is_some_and(|(_, after)| after.contains("doesn't.")));
+    let lines = text.lines().filter_map(|l| l.split_once('▏')?.1.split('│').next());
+    whole.then(|| packed(&lines.collect::<String>()))
+}
+
+/// Whether what was drawn shows these arguments: all of them, or both ends and how much is between.
+fn shows(drawn: &str, sent: &str) -> bool {
+    let sent: Vec<char> = sent.chars().filter(|c| !c.is_whitespace()).collect();
+    let Some((head, rest)) = drawn.split_once('…') else {
+        return drawn.chars().eq(sent.iter().copied());
+    };
+    let Some((count, tail)) = rest.split_once("charactersarenotshown;Tabshowsthem…") else {
+        return false;
+    };
+    let (head, tail): (Vec<char>, Vec<char>) = (head.chars().collect(), tail.chars().collect());
+    let between = sent.len().saturating_sub(head.len() + tail.len());
+    // Spaces between are counted there and not here.
+    let counted = count.parse::<usize>().is_ok_and(|n| n >= between && n <= 2 * between + 8);
+    counted && sent.starts_with(&head) && sent.ends_with(&tail)
+}
+
+#[derive(serde::Deserialize)]
+struct Sent<'a> {
+    #[serde(borrow)]
+    params: Params<'a>,
+}
+
+#[derive(serde::Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    arguments: &'a serde_json::value::RawValue,
+}
+
+#[test]
+fn a_question_shows_the_arguments_or_both_their_ends() {
+    let sent = r#"{"request_id": "r-1", "title": "t r-1", "body": "b"}"#;
+    assert!(shows(r#"{"request_id":"r-1","title":"tr-1","body":"b"}"#, sent));
+    assert!(!shows(r#"{"request_id":"r-1","title":"tr-1","body":"c"}"#, sent));
+    let cut = |n: u32| format!(r#"{{"request_id"…{n}charactersarenotshown;Tabshowsthem…"b"}}"#);
+    assert!(shows(&cut(33), sent) && !shows(&cut(3), sent));
+    let screen = "│ call  tools/call create_ticket │\n│▏ {\"a\": │ x\n│▏ 1}  │\n│ Send exactly this call? Enter \n│ sends it, Esc doesn't. │";
+    assert_eq!(asked(screen).unwrap(), "{\"a\":1}");
+    assert_eq!(asked(&screen.replace("doesn't", "")), None);
 }
 
 fn start(folder: &Path, size: (u16, u16)) -> Pty {
@@ -64,12 +128,16 @@ impl Run {
         }
         let size = (120, 40);
         let pty = start(folder.path(), size);
-        Run { folder, pty, size, question: None, calls: 0 }
+        Run { folder, pty, size, questions: Vec::new(), gone: true, calls: 0 }
     }
 
-    fn sent(&self) -> usize {
+    /// The calls that have reached the server, oldest first.
+    fn sent(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-        log.lines().filter(|l| l.contains("tools/call") && l.contains("create_ticket")).count()
+        // The last line may be on its way.
+        let whole = log.split_inclusive('\n').filter(|l| l.ends_with('\n'));
+        let calls = whole.filter(|l| l.contains("tools/call") && l.contains("create_ticket"));
+        calls.map(str::to_owned).collect()
     }
 
     fn group(&self) -> Option<Pid> {
@@ -80,31 +148,36 @@ impl Run {
     /// Looks whether the question is there, and whether what was sent had one.
     fn look(&mut self, seed: u64) {
         let text = self.pty.text();
-        let asked = text.contains("create_ticket")
-            && (text.contains("sends it, ") || text.contains("To send it all the same"))
-            && text.contains("\"request_id\"")
-            && text.contains("\"title\"");
         let now = Instant::now();
         let sent = self.sent();
-        if sent > self.calls {
-            let (since, last) = self.question.unwrap_or_else(|| {
-                panic!("seed {seed}: a call without a question\n{text}");
-            });
-            let shown = last.duration_since(since);
-            assert!(sent == self.calls + 1, "seed {seed}: {} calls at once", sent - self.calls);
+        for line in sent.iter().skip(self.calls) {
+            // A line that a kill cut off has no end of its own.
+            let line = &line[line.rfind("{\"jsonrpc\"").unwrap_or(0)..];
+            let call: Sent<'_> = serde_json::from_str(line).unwrap();
+            let args = call.params.arguments.get();
+            let mut seen = self.questions.iter().filter(|q| shows(&q.args, args));
             // It was seen by looks; that there was time to read it, the looks around it must allow.
-            assert!(shown >= Duration::from_millis(250), "seed {seed}: shown for {shown:?}");
-            self.calls = sent;
+            let readable = |q: &Asked| q.last.duration_since(q.since) >= Duration::from_millis(250);
+            assert!(
+                seen.any(readable),
+                "seed {seed}: a call without its question: {line}\nasked: {:?}\n{text}",
+                self.questions.iter().map(|q| (&q.args, q.last - q.since)).collect::<Vec<_>>()
+            );
+            // One question, one call.
+            self.questions.clear();
         }
-        match (&mut self.question, asked) {
-            (Some((_, last)), true) => *last = now,
-            (none @ None, true) => *none = Some((now, now)),
-            // What was answered a moment ago may not have reached the server yet.
-            (Some((_, last)), false) if now.duration_since(*last) > Duration::from_secs(5) => {
-                self.question = None;
-            }
-            _ => {}
+        self.calls = sent.len();
+        // What was answered a moment ago may not have reached the server yet.
+        self.questions.retain(|q| now.duration_since(q.last) < Duration::from_secs(5));
+        let Some(args) = asked(&text) else {
+            self.gone = true;
+            return;
+        };
+        match self.questions.last_mut().filter(|q| q.args == args && !self.gone) {
+            Some(q) => q.last = now,
+            None => self.questions.push(Asked { args, since: now, last: now }),
         }
+        self.gone = false;
     }
 
     fn over(&mut self) -> bool {
@@ -159,6 +232,13 @@ fn whatever_is_typed_sends_nothing_that_was_not_asked_and_leaves_nothing_behind(
                 std::thread::sleep(Duration::from_millis(60));
                 run.pty.send("\x1b");
                 std::thread::sleep(Duration::from_millis(60));
+                // A repeat needs a server that lives.
+                if run.pty.text().contains("starts it again") {
+                    std::thread::sleep(Duration::from_millis(300));
+                    run.pty.send("R");
+                    std::thread::sleep(Duration::from_millis(400));
+                }
+                run.look(seed);
                 run.pty.send("r");
                 for _ in 0..4 {
                     std::thread::sleep(Duration::from_millis(120));
@@ -199,9 +279,10 @@ fn whatever_is_typed_sends_nothing_that_was_not_asked_and_leaves_nothing_behind(
             run.ended_well(seed);
             run.size = (120, 40);
             run.pty = start(run.folder.path(), run.size);
-            run.question = None;
+            run.questions.clear();
         }
     }
+    eprintln!("{} calls, {} inputs", run.calls, typed);
     // Out of whatever it is in.
     run.pty.resize((120, 40));
     let start = Instant::now();
