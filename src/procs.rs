@@ -23,6 +23,8 @@ static MARKED: AtomicU64 = AtomicU64::new(0);
 const MARK: &str = "REDIAL_CHILD";
 /// Processes are named in a report up to this many.
 const NAMED: usize = 5;
+/// So many of a child's processes are asked whether they are stopped.
+const WALKED: usize = 200;
 
 /// A process and when it started: a number alone may be another's by now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +109,7 @@ pub fn reap() {
         return;
     }
     let own = own_children();
-    for raw in children_of_ours() {
+    for raw in children_of("self") {
         if own.contains(&raw) || stat(raw).is_none_or(|s| !s.over) {
             continue;
         }
@@ -117,8 +119,9 @@ pub fn reap() {
     }
 }
 
-fn children_of_ours() -> Vec<u32> {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+/// Those of one process, by its name in `/proc`.
+fn children_of(pid: &str) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
     lists
         .flat_map(|l| l.split_whitespace().filter_map(|p| p.parse().ok()).collect::<Vec<_>>())
@@ -168,6 +171,26 @@ impl Family {
     pub fn left(&self) -> Option<Vec<Process>> {
         let seen = self.look()?.into_iter().filter(|k| k.pid != self.leader);
         Some(seen.map(|k| Process { pid: k.pid, name: name_of(k.pid) }).collect())
+    }
+
+    /// Who of the child and what it started, first the child, the kernel has stopped: by a signal (SIGSTOP), or since it
+    /// wanted a terminal that it doesn't have (SIGTTIN). What was detached is not asked. Costs a few files a process.
+    pub fn stopped(&self) -> Option<Process> {
+        let mut open = std::collections::VecDeque::from([self.leader]);
+        let mut walked = BTreeSet::new();
+        while let Some(pid) = open.pop_front().filter(|_| walked.len() < WALKED) {
+            let Some(s) =
+                stat(pid).filter(|s| self.started.is_some_and(|at| s.known.started >= at))
+            else {
+                continue;
+            };
+            if s.stopped {
+                return Some(Process { pid, name: name_of(pid) });
+            }
+            walked.insert(pid);
+            open.extend(children_of(&pid.to_string()).into_iter().filter(|c| !walked.contains(c)));
+        }
+        None
     }
 
     fn look(&self) -> Option<Vec<Known>> {
@@ -286,6 +309,8 @@ struct Stat {
     known: Known,
     /// Dead and only waiting to be fetched by its parent.
     over: bool,
+    /// The kernel lets it do nothing until somebody says that it may.
+    stopped: bool,
 }
 
 fn list() -> Vec<Stat> {
@@ -303,7 +328,14 @@ fn stat(pid: u32) -> Option<Stat> {
     let session = fields.next()?.parse().ok()?;
     let started = fields.nth(15)?.parse().ok()?;
     let known = Known { pid, started };
-    Some(Stat { parent, group, session, known, over: matches!(state, 'Z' | 'X') })
+    Some(Stat {
+        parent,
+        group,
+        session,
+        known,
+        over: matches!(state, 'Z' | 'X'),
+        stopped: state == 'T',
+    })
 }
 
 #[cfg(test)]
@@ -365,6 +397,39 @@ mod tests {
         let family = ended("exit 0", false);
         wait_until_gone(&family);
         assert_eq!(family.left(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn one_that_was_stopped_is_named_until_it_goes_on() {
+        for (script, name) in [
+            ("kill -STOP $$; sleep 300", "sh"),
+            ("sh -c 'kill -STOP $$; exit 1' & wait; sleep 300", "sh"),
+        ] {
+            let mut c = Command::new("/bin/sh");
+            c.args(["-c", script]).stdin(Stdio::null());
+            let mut child = own(|| c.spawn(), |c| Some(c.id())).unwrap();
+            let family = Family::of(child.id(), None);
+            let start = std::time::Instant::now();
+            let wait = |stopped: bool| loop {
+                let who = family.stopped();
+                if who.is_some() == stopped {
+                    return who;
+                }
+                assert!(start.elapsed().as_secs() < 20, "{script}: {who:?}");
+                std::thread::yield_now();
+            };
+            let who = wait(true).unwrap();
+            assert_eq!(who.name, name);
+            let pid = Pid::from_raw(i32::try_from(who.pid).unwrap()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+            assert_eq!(wait(false), None);
+            for k in descendants(child.id()) {
+                let pid = Pid::from_raw(i32::try_from(k.pid).unwrap()).unwrap();
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 
     #[test]

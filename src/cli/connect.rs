@@ -3,14 +3,15 @@
 use super::args::{Calling, EndpointArgs};
 use super::interrupt::Interrupt;
 use super::open::{open_ledger, readable};
-use super::plain::{Plain, Role};
+use super::plain::{Plain, Role, complain};
 use super::report::{Failure, Witness};
 use crate::client::{Client, Endpoint, Settings};
 use crate::config::Config;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 pub use crate::inspect::tool::known_tool;
-use crate::journal::LinkState;
+use crate::journal::generation::stopped_words;
+use crate::journal::{Journal, LinkState};
 use crate::json::raw;
 use std::path::Path;
 
@@ -103,6 +104,7 @@ pub async fn open(
     interrupt: &Interrupt,
 ) -> std::result::Result<Client, Failure> {
     let client = Client::start(endpoint, settings);
+    tokio::spawn(tell_when_stopped(client.journal().clone()));
     let ready = tokio::select! {
         ready = first_ready(&client) => ready,
         name = interrupt.first() => Err(Interrupt::stopped(name, Exit::Endpoint)),
@@ -122,6 +124,24 @@ pub async fn open(
             client.close().await;
             Err(Failure { error, witness })
         }
+    }
+}
+
+/// Says at once when the kernel has stopped the server: until its limit a command would only be silent.
+async fn tell_when_stopped(journal: Journal) {
+    let mut last = None;
+    loop {
+        let now = journal
+            .wait(|s| {
+                let now = s.generation()?.stopped.clone();
+                (now != last).then_some(now)
+            })
+            .await;
+        match &now {
+            Some(who) => complain(&stopped_words(who)),
+            None => complain("the server goes on"),
+        }
+        last = now;
     }
 }
 

@@ -5,6 +5,7 @@ use super::driver::LinkEvent;
 use super::shown::shown_url;
 use super::{Endpoint, http, stdio};
 use crate::journal::event;
+use crate::journal::generation::stopped_words;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -74,6 +75,10 @@ pub(super) fn no_handshake(conn: &Conn, limit_s: f64) -> String {
         let g = s.generation_n(conn.generation).filter(|_| !conn.is_http() && !conn.has_heard())?;
         g.stderr.iter().rev().find_map(|(_, l)| http_address(&String::from_utf8_lossy(l)))
     });
+    let stopped = conn.journal.read(|s| s.generation_n(conn.generation)?.stopped.clone());
+    if let Some(who) = stopped {
+        return format!("{what}: {}", stopped_words(&who));
+    }
     match address {
         Some(a) => format!(
             "{what}: the server says nothing on stdout, and on stderr that it listens on {a}; it may speak HTTP: attach with --http {a}"

@@ -35,7 +35,7 @@ const UNREAD: Duration = Duration::from_millis(250);
 /// More than so many bytes for a stdin that isn't read, and a server's questions stay without answers.
 const QUEUED: usize = 8 << 20;
 const CLOSED: &str = "never sent: redial had closed the server's stdin";
-/// How often is looked whether what an ended child left behind is still there.
+/// How often is looked whether the kernel has stopped a child, and whether what an ended one left behind is still there.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The writing end of a child, and the levers to end it.
@@ -332,6 +332,7 @@ async fn wait(
 ) {
     use std::os::unix::process::ExitStatusExt;
     let mut ends = signal(SignalKind::child()).ok();
+    let (mut seen, mut told) = (None, None);
     let status = loop {
         let end = async {
             match &mut ends {
@@ -343,6 +344,15 @@ async fn wait(
             status = child.wait() => break status,
             // What it detaches comes to us as well, and is ours to fetch when it ends.
             _ = end => procs::reap(),
+            () = tokio::time::sleep(LOOK) => {
+                // Told when it has lasted for two looks: some tools stop and go on many times a second.
+                let now = family.as_ref().and_then(Family::stopped);
+                if now != told && (now == seen || now.is_none()) {
+                    conn.log(Kind::Note(Note::Stopped { who: now.clone() }));
+                    told.clone_from(&now);
+                }
+                seen = now;
+            }
         }
     };
     group.leader_reaped();

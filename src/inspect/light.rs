@@ -26,6 +26,7 @@ pub fn copy(s: &Session) -> Session {
         let generations = s.generations.iter().map(|g| crate::journal::Generation {
             stderr: Tail::default(),
             noise: Tail::default(),
+            stopped: g.stopped.clone(),
             transport: g.transport.clone(),
             session_id: g.session_id.clone(),
             ending: g.ending.clone(),

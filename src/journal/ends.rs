@@ -5,6 +5,7 @@ use super::call::{CallId, Outcome};
 use super::event::Event;
 use super::exchange::Exchange;
 use super::fold::Session;
+use super::generation::stopped_words;
 use super::refusal::{
     self, first_line, is_session_lost, proves_session_lost, refusal_words, refuses,
 };
@@ -31,12 +32,17 @@ pub(super) fn not_written(s: &mut Session, at: Time, call: CallId, why: &str, le
 
 /// A limit passed. A task goes on by itself; anything else is not known.
 pub(super) fn timed_out(s: &mut Session, at: Time, call: CallId, after_s: f64) {
+    let of = s.calls.get(&call).map(|c| c.generation);
+    let stopped = of.and_then(|n| s.generation_n(n)?.stopped.clone());
     let Some(c) = s.calls.get_mut(&call).filter(|c| c.settled.is_none()) else { return };
     if c.live.task.is_some() || c.live.wants.is_some() {
         return left_open(s, at, call, &format!("not finished within {after_s} s"));
     }
     c.live.cancelled_at = Some(at);
     let so_far = match (c.live.headers_at, c.live.bytes) {
+        _ if stopped.is_some() => {
+            stopped.iter().map(|who| format!("; {}", stopped_words(who))).collect()
+        }
         _ if c.live.unread => format!("; {UNREAD}"),
         _ if c.exchange.is_none() => String::new(),
         (None, _) => ", not even headers".into(),

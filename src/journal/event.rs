@@ -1,6 +1,6 @@
 //! What can happen on an endpoint. Every event is appended before anything acts on it.
 
-use crate::procs::Left;
+use crate::procs::{Left, Process};
 use crate::time::Time;
 use bytes::Bytes;
 
@@ -163,6 +163,8 @@ pub enum Note {
     /// The server does not read its stdin: the frame sent as event `from`, and what came after it, waits in a full
     /// pipe. `full: false`: that frame has gone through after all.
     Stdin { from: u64, full: bool },
+    /// The kernel has stopped this process of the server's (by SIGSTOP, SIGTTIN); none: it goes on.
+    Stopped { who: Option<Process> },
     /// What is known of a call that bears on its outcome, should that stay unknown.
     Remark { call: u64, text: String },
     /// Anything worth a line.

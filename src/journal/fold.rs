@@ -7,6 +7,7 @@ use super::belongs::Disowned;
 use super::call::{Call, CallId};
 use super::event::{Event, Kind, LinkState, Note, Transport};
 use super::exchange::Exchange;
+use super::generation::stopped_words;
 pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
 use super::strange::Block;
 use super::text::Text;
@@ -232,6 +233,16 @@ impl Session {
                     g.ending.get_or_insert_with(|| why.clone());
                 }
             }
+            Note::Stopped { who } => {
+                let words = who.as_ref().map(stopped_words);
+                if let Some(g) = self.generation_mut(event.generation) {
+                    g.stopped.clone_from(who);
+                }
+                self.note(
+                    at,
+                    words.unwrap_or_else(|| "the server was stopped, and goes on".into()),
+                );
+            }
             Note::Stdin { from, full } => self.stdin(event.generation, *from, *full),
             Note::TimedOut { call, after_s } => ends::timed_out(self, at, *call, *after_s),
             Note::Cancelled { call } => {
@@ -332,6 +343,7 @@ impl Session {
             ending: None,
             unread_from: None,
             stdout_closed: false,
+            stopped: None,
         });
         self.tools = ToolList::default();
         self.tools_generation = 0;

@@ -2,7 +2,7 @@
 
 use super::event::{LinkState, Transport};
 use super::launcher::runs_elsewhere;
-use crate::procs::Left;
+use crate::procs::{Left, Process};
 use crate::time::Time;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -136,6 +136,26 @@ impl Ended {
     }
 }
 
+/// Why nothing can come from a server that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Mute {
+    /// Nothing is known that keeps it.
+    #[default]
+    No,
+    /// It has closed its stdout.
+    Closed,
+    /// The kernel has stopped this process of it.
+    Stopped(Process),
+}
+
+/// Of a server that the kernel has stopped: who, and what lets it go on. May hold foreign text.
+pub fn stopped_words(who: &Process) -> String {
+    let Process { pid, name } = who;
+    format!(
+        "the server is stopped: pid {pid}, {name:?}, by a signal; kill -CONT {pid} lets it go on"
+    )
+}
+
 /// One life of a child process, or one HTTP session.
 #[derive(Debug, Clone)]
 pub struct Generation {
@@ -165,6 +185,8 @@ pub struct Generation {
     pub unread_from: Option<u64>,
     /// The child closed stdout and lives on.
     pub stdout_closed: bool,
+    /// The process of it that the kernel has stopped.
+    pub stopped: Option<Process>,
 }
 
 /// Lines kept of what a server says when it starts, and bytes of each.
@@ -183,6 +205,15 @@ impl Generation {
     pub fn named_itself(&self, word: &str, by: Time) -> bool {
         let said = self.boot.iter().filter(|(at, _)| *at <= by);
         said.map(|(_, line)| String::from_utf8_lossy(line)).any(|line| holds_word(&line, word))
+    }
+
+    /// Why nothing can come from it, though it has not ended.
+    pub fn mute(&self) -> Mute {
+        match (&self.stopped, self.stdout_closed) {
+            (Some(who), _) => Mute::Stopped(who.clone()),
+            (None, true) => Mute::Closed,
+            (None, false) => Mute::No,
+        }
     }
 
     /// Reached over HTTP.

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::event::LinkState;
 use super::fold::Session;
+use super::generation::{Generation, Mute, stopped_words};
 use super::live::{Progress, Task};
 use super::refusal::first_line;
 use super::settle;
@@ -32,18 +33,21 @@ impl fmt::Display for Waiting {
 
 /// What `call` waits for at `now`; nothing once it is settled.
 pub fn waiting(call: &Call, session: &Session, now: Time) -> Waiting {
-    let stopped = session.generation_n(call.generation).is_some_and(|g| g.stdout_closed);
-    waiting_on(call, stopped, now)
+    let mute = session.generation_n(call.generation).map(Generation::mute);
+    waiting_on(call, &mute.unwrap_or_default(), now)
 }
 
-/// The same from a copy of the call; `stopped`: its server has closed its stdout.
-pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
+/// The same from a copy of the call; `mute`: why its server can't say anything.
+pub fn waiting_on(call: &Call, mute: &Mute, now: Time) -> Waiting {
     if !call.is_pending() {
         return Waiting::default();
     }
     let live = &call.live;
     let since = |at: Time| span(at.age_at(now).max(0.0));
     let mut clauses = Vec::new();
+    if let Mute::Stopped(who) = mute {
+        clauses.push(stopped_words(who));
+    }
     if let Some(task) = &live.task {
         clauses.push(task_words(task, now));
     } else if let Some(wants) = &live.wants {
@@ -54,16 +58,16 @@ pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
             clauses.push(format!("last keep-alive {} ago", since(at)));
         }
     } else {
-        clauses.push(match stopped {
-            true => "sent; the server has closed its stdout".into(),
-            false if live.queued => {
+        clauses.push(match mute {
+            Mute::Closed => "sent; the server has closed its stdout".into(),
+            _ if live.queued => {
                 let since = since(call.sent_at);
                 format!("not sent yet: queued here for {since}, behind another message; {UNREAD}")
             }
-            false if live.unread => {
+            _ if live.unread => {
                 format!("sent {} ago; {UNREAD}", since(call.sent_at))
             }
-            false => format!("sent {} ago; nothing has come back", since(call.sent_at)),
+            _ => format!("sent {} ago; nothing has come back", since(call.sent_at)),
         });
     }
     if let Some(p) = &live.progress {
@@ -94,7 +98,12 @@ pub fn waiting_on(call: &Call, stopped: bool, now: Time) -> Waiting {
 /// (field log, row 57). `None` when it is not connecting.
 pub fn starting(session: &Session, now: Time) -> Option<String> {
     let link = session.link.as_ref().filter(|l| l.state == LinkState::Connecting)?;
-    let line = session.generation().and_then(|g| g.stderr.last(1).pop());
+    let g = session.generation();
+    if let Some(who) = g.and_then(|g| g.stopped.as_ref()) {
+        let since = span(link.since.age_at(now).max(0.0));
+        return Some(format!("{} · {} · for {since}", stopped_words(who), link.why));
+    }
+    let line = g.and_then(|g| g.stderr.last(1).pop());
     let line = line.map(|l| format!(" · newest stderr line: {}", first_line(&l)));
     let since = span(link.since.age_at(now).max(0.0));
     Some(format!("{} · for {since}{}", link.why, line.unwrap_or_default()))
@@ -193,6 +202,17 @@ mod tests {
         let now = Time(0).plus_seconds(10.0);
         let w = waiting(&t.session.calls[&second], &t.session, now).to_string();
         assert!(w.starts_with("not sent yet: queued here for 7.0 s, behind"), "{w}");
+        let who = crate::procs::Process { pid: 4711, name: "s.py".into() };
+        t.at(31.0, Kind::Note(Note::Stopped { who: Some(who) }));
+        assert!(
+            words(&t.session, 41.0).starts_with(
+                r#"the server is stopped: pid 4711, "s.py", by a signal; kill -CONT 4711 lets it go on · sent 41 s ago"#
+            ),
+            "{}",
+            words(&t.session, 41.0)
+        );
+        t.at(32.0, Kind::Note(Note::Stopped { who: None }));
+        assert!(words(&t.session, 41.0).starts_with("sent 41 s ago"));
         t.at(40.0, Kind::State { state: LinkState::Connecting, why: "starting: npx x".into() });
         t.at(40.0, Kind::Stderr { raw: "fetching 3 MB".into() });
         let said = starting(&t.session, Time(0).plus_seconds(41.0)).unwrap();

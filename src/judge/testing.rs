@@ -105,6 +105,7 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
         ending: None,
         unread_from: None,
         stdout_closed: false,
+        stopped: None,
     }
 }
 

@@ -8,6 +8,7 @@ pub use knows::Knows;
 use crate::filter::{Field, Subject};
 use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::fold::Ended;
+use crate::journal::generation::stopped_words;
 use crate::journal::{Call, Outcome};
 use crate::procs::Left;
 use crate::record::entry::{Entry, Side, What};
@@ -240,6 +241,8 @@ fn words(what: &What) -> Option<String> {
                 "the server does not read its stdin".into()
             }
             Kind::Note(Note::Stdin { .. }) => "the server reads its stdin again".into(),
+            Kind::Note(Note::Stopped { who: Some(who) }) => stopped_words(who),
+            Kind::Note(Note::Stopped { who: None }) => "the server was stopped, and goes on".into(),
             Kind::Note(Note::NoAnswer { call, why }) => {
                 format!("call {call}: answered with a line that is no JSON: {why}")
             }

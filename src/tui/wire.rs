@@ -4,6 +4,7 @@
 use crate::inspect::recorded::{RECORDED_CALLS, RECORDED_GENERATIONS, ends_here};
 use crate::journal::event::Transport;
 use crate::journal::fold::{Ended, Generation, Link, Session};
+use crate::journal::generation::Mute;
 use crate::journal::waiting::{Waiting, waiting_on};
 use crate::journal::{AnswerStatus, Call, CallId, Outcome, call};
 use crate::json::raw;
@@ -51,8 +52,8 @@ pub struct CallView {
     pub answer: String,
     /// The status word in an answer that doesn't say it is finished: `abandoned`, `running`.
     pub says: Option<String>,
-    /// The call itself while it waits, and whether its server has closed its stdout.
-    pub open: Option<Arc<(Call, bool)>>,
+    /// The call itself while it waits, and why its server can't say anything.
+    pub open: Option<Arc<(Call, Mute)>>,
 }
 
 impl CallView {
@@ -61,7 +62,7 @@ impl CallView {
         self.id >= RECORDED_CALLS
     }
 
-    fn of(c: &Call, stopped: bool) -> CallView {
+    fn of(c: &Call, mute: Mute) -> CallView {
         let s = c.settled.as_ref();
         let answer = s.and_then(|s| {
             let text = s.result.as_deref().map(call::answer_text).filter(|t| !t.is_empty());
@@ -72,7 +73,7 @@ impl CallView {
             .and_then(|s| call::answer_object(s.result.as_deref()?))
             .and_then(|o| raw::get_str(&o, "status"));
         CallView {
-            open: c.is_pending().then(|| Arc::new((c.clone(), stopped))),
+            open: c.is_pending().then(|| Arc::new((c.clone(), mute))),
             says: says.map(|s| cut(&s)),
             id: c.id,
             generation: c.generation,
@@ -102,7 +103,7 @@ impl CallView {
 
     /// What it waits for at `now`, in words, and how far it is in percent.
     pub fn waiting(&self, now: Time) -> Waiting {
-        self.open.as_ref().map(|o| waiting_on(&o.0, o.1, now)).unwrap_or_default()
+        self.open.as_ref().map(|o| waiting_on(&o.0, &o.1, now)).unwrap_or_default()
     }
 
     /// Still waiting.
@@ -126,6 +127,8 @@ pub struct GenerationView {
     pub pid: Option<u32>,
     pub session: Option<String>,
     pub ended: Option<Ended>,
+    /// The process of it that the kernel has stopped.
+    pub stopped: Option<crate::procs::Process>,
     /// What it left behind then.
     pub left: crate::procs::Left,
     /// The kept stderr lines, oldest first.
@@ -157,6 +160,7 @@ impl GenerationView {
             },
             session: g.session_id.clone(),
             ended: g.ended,
+            stopped: g.stopped.clone(),
             left: g.left.clone(),
             stderr,
             dropped: g.stderr.dropped,
@@ -205,9 +209,9 @@ impl WireView {
             let found = before?.calls.iter().find(|v| v.is_of(c))?;
             Some(found.clone())
         };
-        let stopped =
-            |c: &Call| session.generation_n(c.generation).is_some_and(|g| g.stdout_closed);
-        let view = |c: &Call| old(c).unwrap_or_else(|| Arc::new(CallView::of(c, stopped(c))));
+        let mute =
+            |c: &Call| session.generation_n(c.generation).map(Generation::mute).unwrap_or_default();
+        let view = |c: &Call| old(c).unwrap_or_else(|| Arc::new(CallView::of(c, mute(c))));
         let settled = session.calls.values().rev().filter(|c| !c.is_pending()).take(SETTLED);
         let calls = session.pending().map(view).chain(settled.map(view)).collect();
         let generations = session
@@ -247,8 +251,8 @@ impl WireView {
     ) -> WireView {
         let reach = Reach::Recording(path.display().to_string());
         let kept = |id: CallId| before?.calls.iter().find(|v| v.id == id + RECORDED_CALLS);
-        let stopped =
-            |c: &Call| session.generation_n(c.generation).is_some_and(|g| g.stdout_closed);
+        let mute =
+            |c: &Call| session.generation_n(c.generation).map(Generation::mute).unwrap_or_default();
         let view = |c: &Call| {
             if let Some(v) = kept(c.id).filter(|v| !c.is_pending() && v.is_same(c)) {
                 return v.clone();
@@ -257,10 +261,10 @@ impl WireView {
             if over && c.is_pending() {
                 c.settled = Some(ends_here(&c));
             }
-            let stopped = stopped(&c);
+            let mute = mute(&c);
             c.id += RECORDED_CALLS;
             c.generation = c.generation.saturating_add(RECORDED_GENERATIONS);
-            Arc::new(CallView::of(&c, stopped))
+            Arc::new(CallView::of(&c, mute))
         };
         let settled = session.calls.values().rev().filter(|c| !c.is_pending()).take(SETTLED);
         let calls = session.pending().map(view).chain(settled.map(view)).collect();

@@ -197,3 +197,31 @@ async fn a_flood_of_noise_holds_up_no_limit() {
     client.close().await;
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn a_server_that_the_kernel_has_stopped_is_told_as_that_at_once() {
+    // In a call: it stops itself, and answers once it may go on.
+    let client = ready(shell("", &format!("kill -STOP $$; {ANSWER}"))).await;
+    let id = client.call("t", "{}", Some(60.0)).await.unwrap();
+    let start = Instant::now();
+    let who = client.journal().wait(|s| s.generation()?.stopped.clone()).await;
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let words = client.journal().read(|s| {
+        redial::journal::waiting(&s.calls[&id], s, redial::time::Time::now()).to_string()
+    });
+    let says = format!("the server is stopped: pid {}", who.pid);
+    assert!(words.starts_with(&says), "{words}");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(who.pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    let settled = client.settled(id).await.unwrap().settled.unwrap();
+    assert_eq!(settled.outcome, Outcome::Ok);
+    client.journal().wait(|s| s.generation()?.stopped.is_none().then_some(())).await;
+    client.close().await;
+    // Before it is ready, and in the words of the limit.
+    let settings = Settings { start_limit_s: 2.0, ..Settings::default() };
+    let client = Client::start(shell("kill -STOP $$", ANSWER), settings);
+    let why = client.ready().await.unwrap_err().to_string();
+    assert!(why.contains("the server is stopped: pid "), "{why}");
+    client.close().await;
+}

@@ -228,3 +228,24 @@ fn a_million_rows_open_at_their_newest_and_are_walked_at_once() {
     pty.send("q");
     assert_eq!(pty.ended(), 0);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_was_stopped_is_told_as_that_in_the_head_and_by_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut pty = attach(folder.path(), &["--", "/bin/sh", "-c", "kill -STOP $$"], (140, 30));
+    pty.wait_for("! the server is stopped: pid ");
+    pty.send("q");
+    pty.ended();
+    let mut pty = Pty::start(
+        Path::new(EXE),
+        &["tools", "--start-timeout", "3", "--", "/bin/sh", "-c", "kill -STOP $$"],
+        &[],
+        (100, 30),
+    );
+    pty.wait("told before the limit", |s| {
+        s.contents().contains("redial: the server is stopped: pid ")
+            && !s.contents().contains("handshake")
+    });
+    assert_eq!(pty.ended(), 5);
+}

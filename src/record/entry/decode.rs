@@ -189,6 +189,9 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
             "remark" => Note::Remark { call: m.number("call")?, text: m.text("text")? },
             "no_answer" => Note::NoAnswer { call: m.number("call")?, why: why() },
             "ending" => Note::Ending { why: why() },
+            "stopped" => {
+                Note::Stopped { who: m.get("who").filter(|w| w.trim() != "null").map(process) }
+            }
             "stdin" => Note::Stdin { from: m.number("from")?, full: m.flag("full") },
             _ => Note::Text(m.text("text")?),
         }),
@@ -263,18 +266,19 @@ pub(crate) fn fast_instant(b: &[u8]) -> Option<Time> {
     Some(Time((days * 86_400 + s) * 1_000_000 + n(20, 26)?))
 }
 
+fn process(item: &str) -> Process {
+    let pid = raw::get(item, "pid").and_then(|p| p.trim().parse().ok()).unwrap_or(0);
+    Process { pid, name: raw::get_str(item, "name").unwrap_or_default() }
+}
+
 /// What an ended child left behind. Only a list that is there and empty says that nobody is left: what is not said
 /// can't prove it, nor can a bare `certain`, whose writer looked at pipes and groups alone.
 fn left(m: &Members<'_>) -> Left {
     let Some(all) = m.get("left").and_then(raw::items) else { return Left::Perhaps };
     let certain = m.get("certain").and_then(raw::as_bool) == Some(true);
-    let process = |item: &&str| {
-        let pid = raw::get(item, "pid").and_then(|p| p.trim().parse().ok()).unwrap_or(0);
-        Process { pid, name: raw::get_str(item, "name").unwrap_or_default() }
-    };
     match (all.is_empty(), certain) {
         (true, true) => Left::Nobody,
         (true, false) => Left::Perhaps,
-        (false, _) => Left::These(all.iter().map(process).collect()),
+        (false, _) => Left::These(all.iter().map(|p| process(p)).collect()),
     }
 }

@@ -158,6 +158,15 @@ fn event(out: &mut String, kind: &Kind) {
         Kind::Note(Note::Stdin { from, full }) => {
             push(out, format_args!(r#","what":"stdin","from":{from},"full":{full}"#));
         }
+        Kind::Note(Note::Stopped { who }) => {
+            push(out, format_args!(r#","what":"stopped","who":"#));
+            match who {
+                Some(p) => {
+                    push(out, format_args!(r#"{{"pid":{},"name":{}}}"#, p.pid, quote(&p.name)))
+                }
+                None => push(out, format_args!("null")),
+            }
+        }
         Kind::Note(Note::Remark { call, text }) => {
             push(out, format_args!(r#","what":"remark","call":{call},"text":{}"#, quote(text)));
         }

@@ -76,6 +76,8 @@ fn younger_kinds() -> Vec<What> {
     let notes = [
         Note::Ending { why: "w".into() },
         Note::Stdin { from: 3, full: true },
+        Note::Stopped { who: Some(Process { pid: 4711, name: "s.py".into() }) },
+        Note::Stopped { who: None },
         Note::Remark { call: 3, text: "r".into() },
         Note::NoAnswer { call: 3, why: "w".into() },
     ];

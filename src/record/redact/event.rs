@@ -37,10 +37,12 @@ impl Rules {
                 | Note::Ending { why: text }
                 | Note::Remark { text, .. }
                 | Note::Text(text) => self.say(text),
+                Note::Stopped { who: Some(p) } => self.say(&mut p.name),
                 Note::TimedOut { .. }
                 | Note::Cancelled { .. }
                 | Note::StoppedWaiting { .. }
                 | Note::Limit { .. }
+                | Note::Stopped { who: None }
                 | Note::Stdin { .. } => 0,
             },
             Kind::Sent { .. }

@@ -3,6 +3,7 @@
 use super::cells::{self, Cells};
 use crate::journal::LinkState;
 use crate::journal::bounded::IDLE;
+use crate::journal::generation::stopped_words;
 use crate::judge::Pairing;
 use crate::text;
 use crate::time::span;
@@ -135,12 +136,15 @@ fn endpoint(app: &App, theme: &Theme, row: &mut Cells) {
     if app.start.ledger {
         row.put(" · ", theme.dim);
         let (words, style) = match app.paired.pairing {
-            Pairing::Unproven => ("pairing unproven: f on a known row proves it", theme.dim),
-            Pairing::Consistent => ("pairing consistent", theme.ok),
-            Pairing::Proven => ("pairing proven", theme.ok),
-            Pairing::Contradicted => ("pairing contradicted: another ledger", theme.error),
+            Pairing::Unproven => {
+                let f = app.keymap.word(Context::Main, Action::Find);
+                (format!("pairing unproven: {f} on a known row proves it"), theme.dim)
+            }
+            Pairing::Consistent => ("pairing consistent".into(), theme.ok),
+            Pairing::Proven => ("pairing proven".into(), theme.ok),
+            Pairing::Contradicted => ("pairing contradicted: another ledger".into(), theme.error),
         };
-        row.put(words, style);
+        row.put(&words, style);
     }
     if let Some(wire) = wire {
         let mut more = Vec::new();
@@ -203,6 +207,10 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
         return ("◌", "starting".into(), Look::Moving);
     };
     let r = app.keymap.word(Context::Main, Action::Reconnect);
+    let stopped = wire.and_then(|w| w.own_generation()).and_then(|g| g.stopped.as_ref());
+    if let (LinkState::Ready | LinkState::Connecting, Some(who)) = (&link.state, stopped) {
+        return ("!", stopped_words(who), Look::Bad);
+    }
     match link.state {
         // Over HTTP nothing tells that a server has died until something is sent.
         LinkState::Ready => match wire.and_then(|w| w.heard_at) {
