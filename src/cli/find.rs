@@ -61,7 +61,6 @@ struct EvidenceJson {
 }
 
 pub async fn run(a: FindArgs, config: &Config) -> Done {
-    check_request_id(&a.request_id)?;
     let endpoint = a.endpoint.endpoint()?;
     let (ledger, rules) = open_ledger(&a.ledger)?;
     if endpoint.is_none() && ledger.is_none() {
@@ -76,15 +75,17 @@ pub async fn run(a: FindArgs, config: &Config) -> Done {
     inspector.row.clone_from(&a.row);
     inspector.hints = config.hint_overrides();
     if !a.row.is_empty()
-        && let Some(why) = inspector.request(&a.request_id, None).await.row_unmatched
+        && let Some(why) = inspector.request_named(&a.request_id).await.row_unmatched
     {
         return Err(Error::usage(why).hint("find without --row shows all of them").into());
     }
     let Some(endpoint) = endpoint else {
-        let request = inspector.request(&a.request_id, None).await;
+        let request = inspector.request_named(&a.request_id).await;
         let asked = Server { why: Some("no endpoint was asked".into()), ..Server::default() };
         return Ok(report(&a, &request, &asked));
     };
+    // A ledger may have a row whose id is empty; to a server that names nothing.
+    check_request_id(&a.request_id)?;
     let interrupt = Interrupt::listen();
     a.endpoint.configure(config);
     match open(endpoint, settings(&a.endpoint, a.endpoint.call_limit(None))?, &interrupt).await {

@@ -104,10 +104,20 @@ struct Found {
 impl Inspector {
     /// Gathers everything about one request. `args`: the arguments at hand, to be checked against the row;
     /// without them those of the newest call seen, or of the effect, are checked.
+    /// An empty id means that there is none.
     pub async fn request(&self, id: &str, args: Option<&str>) -> Request {
+        self.request_of(id, args, !id.is_empty()).await
+    }
+
+    /// The same of a request that a list has: its id may be empty.
+    pub async fn request_named(&self, id: &str) -> Request {
+        self.request_of(id, None, true).await
+    }
+
+    async fn request_of(&self, id: &str, args: Option<&str>, named: bool) -> Request {
         // The session first: what the wire knew then, the ledger has had its time to show.
         let session = self.session();
-        let read = self.read(id, session.as_ref()).await;
+        let read = self.read(id, named, session.as_ref()).await;
         let at = Time::now();
         let found = read.as_ref().and_then(|r| r.as_ref().ok());
         // Trying recipes takes a while: not while others wait for what was seen.
@@ -206,7 +216,7 @@ impl Inspector {
     /// Whether server and ledger belong together, from everything seen so far.
     pub async fn pairing(&self) -> Paired {
         let session = self.client.as_ref().map(|c| light::session(c.journal()));
-        let read = self.read("", session.as_ref()).await;
+        let read = self.read("", false, session.as_ref()).await;
         let found = read.as_ref().and_then(|r| r.as_ref().ok());
         paired(&self.look_up, session.as_ref(), found, &mut self.seen())
     }
@@ -233,6 +243,7 @@ impl Inspector {
     async fn read(
         &self,
         id: &str,
+        named: bool,
         session: Option<&Session>,
     ) -> Option<Result<Found, LedgerError>> {
         let ledger = self.ledger.as_ref()?;
@@ -240,7 +251,8 @@ impl Inspector {
         let id = id.to_owned();
         let known = (self.known_owners(), self.known_groups());
         let meant = self.row.clone();
-        let job = move |r: &Reader<'_>| find(r, &id, &meant, &called, known.clone());
+        let job =
+            move |r: &Reader<'_>| find(r, named.then_some(&id), &meant, &called, known.clone());
         let found = ledger.read_async(job).await;
         if let Ok(f) = &found
             && let Some(rows) = f.rows
@@ -253,11 +265,12 @@ impl Inspector {
 
 fn find(
     r: &Reader<'_>,
-    id: &str,
+    named: Option<&String>,
     meant: &[String],
     called: &[String],
     (known, groups): (Option<Arc<OwnerView>>, Option<Groups>),
 ) -> Result<Found, LedgerError> {
+    let id = named.map_or("", String::as_str);
     let (owners, counted) = match known {
         Some(owners) => (owners, None),
         None => {
@@ -270,7 +283,7 @@ fn find(
     };
     let ((rows, loose, total), at) = r.in_one(|| {
         let at = Time::now();
-        let rows = if id.is_empty() { Vec::new() } else { r.rows_of(id)? };
+        let rows = if named.is_none() { Vec::new() } else { r.rows_of(id)? };
         let loose = match rows.is_empty() {
             true if !id.is_empty() => LooseEffects::read(r, id)?,
             _ => LooseEffects::default(),

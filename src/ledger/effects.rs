@@ -5,14 +5,16 @@ use super::row::{Effect, Row};
 use super::schema::{Effects, column, quoted};
 use super::trouble::LedgerError;
 use super::value;
+use crate::json::key::Spelling;
 use rusqlite::params_from_iter;
+use rusqlite::types::Value;
 use std::collections::HashMap;
 
 impl Reader<'_> {
     /// The effects that carry this request_id, oldest first, whether it has a row or not.
     pub fn effects_of(&self, request_id: &str) -> Result<Vec<Effect>, LedgerError> {
         self.breathe()?;
-        self.effects_of_all(&[request_id])
+        self.effects_of_all(&[request_id], &[])
     }
 
     /// How many effects there are, in all tables.
@@ -64,11 +66,16 @@ impl Reader<'_> {
         for chunk in rows.chunks_mut(IDS_AT_ONCE / 4) {
             let ids: Vec<&str> = chunk.iter().map(|r| r.request_id.as_str()).collect();
             let mut by_id: HashMap<String, Vec<Effect>> = HashMap::new();
-            for effect in self.effects_of_all(&ids)? {
-                by_id
-                    .entry(effect.request_id.clone().unwrap_or_default())
-                    .or_default()
-                    .push(effect);
+            let numbers: Vec<&str> = chunk
+                .iter()
+                .filter(|r| r.id_as == Spelling::Number)
+                .map(|r| r.request_id.as_str())
+                .collect();
+            for effect in self.effects_of_all(&ids, &numbers)? {
+                let id = effect.request_id.as_deref().unwrap_or_default();
+                let number = || numbers.iter().find(|n| value::same_number(id, n));
+                let id = if ids.contains(&id) { id } else { number().copied().unwrap_or(id) };
+                by_id.entry(id.to_owned()).or_default().push(effect);
             }
             for row in chunk {
                 row.effects = by_id.remove(&row.request_id).unwrap_or_default();
@@ -78,14 +85,27 @@ impl Reader<'_> {
     }
 
     /// No [`Reader::breathe`] in here: rows and their effects must come from one state.
-    fn effects_of_all(&self, ids: &[&str]) -> Result<Vec<Effect>, LedgerError> {
+    /// `numbers`: those of the ids that are stored as numbers. A column of texts has them as SQLite writes a real one
+    /// down (`5.0`), which is equal to the number when a server joins the two.
+    fn effects_of_all(&self, ids: &[&str], numbers: &[&str]) -> Result<Vec<Effect>, LedgerError> {
         let mut all = Vec::new();
         for e in &self.schema().effects {
-            let (clause, values) = self.is_one_of(&format!("e.{}", quoted(&e.request_id)), ids);
+            let id = format!("e.{}", quoted(&e.request_id));
+            let (mut clause, mut values) = self.is_one_of(&id, ids);
+            let mut reals = Vec::new();
+            for real in numbers.iter().filter_map(|n| n.parse::<f64>().ok()) {
+                values.push(Value::Real(real));
+                reals.push(format!("CAST(?{} AS TEXT)", values.len()));
+            }
+            if !reals.is_empty() {
+                clause = format!("({clause} OR {id} IN ({}))", reals.join(", "));
+            }
             let sql = format!("{} WHERE {clause} ORDER BY e.{}", select_effects(e), e.source.pos);
             all.extend(self.query(&sql, params_from_iter(&values), |r| effect(e, r))?);
         }
-        all.retain(|x: &Effect| x.request_id.as_deref().is_some_and(|id| ids.contains(&id)));
+        let asked =
+            |id: &str| ids.contains(&id) || numbers.iter().any(|n| value::same_number(id, n));
+        all.retain(|x: &Effect| x.request_id.as_deref().is_some_and(asked));
         Ok(all)
     }
 }

@@ -111,7 +111,7 @@ pub enum Hit {
     /// A pane.
     Pane(Pane),
     /// A line of the requests.
-    Request(String),
+    Request(String, usize),
     /// A line of the calls.
     Call(CallId),
     /// A request that verify names, by its place among them.

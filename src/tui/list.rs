@@ -179,6 +179,14 @@ impl Requests {
         }
     }
 
+    /// Selects a request where it was drawn: several rows may have the id. One that has moved since is found by its id.
+    pub fn select_at(&mut self, id: &str, at: usize) {
+        if self.get(at).is_some_and(|l| l.id() == id) {
+            self.index = at;
+        }
+        self.select(id);
+    }
+
     /// A person acts on the selection: it stays, whatever comes in.
     pub fn choose(&mut self) {
         self.chosen = true;

@@ -50,9 +50,10 @@ fn click(app: &mut App, under: &[Hit], out: &mut Vec<Effect>) {
                 return;
             }
             Hit::Line(line) => return over::click(app, *line, out),
-            Hit::Request(id) if free => {
-                let again = app.requests.selected.as_ref() == Some(id);
-                app.requests.select(id);
+            Hit::Request(id, at) if free => {
+                let again = app.requests.position() == Some(*at)
+                    && app.requests.selected.as_ref() == Some(id);
+                app.requests.select_at(id, *at);
                 if again && app.pane == Pane::Requests {
                     perform(app, Action::Details, out);
                 }

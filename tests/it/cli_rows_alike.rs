@@ -256,3 +256,42 @@ fn a_view_is_read_like_a_table() {
     ran.expect(0, &["a"]);
     assert!(!ran.all().contains("with effect"), "{}", ran.all());
 }
+
+#[test]
+fn an_empty_id_is_found_like_every_id_that_a_list_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id TEXT PRIMARY KEY, {COLUMNS});
+         INSERT INTO requests VALUES('',NULL,'done',NULL,'A',1),('k',NULL,'done',NULL,'A',2);"
+    );
+    let l = ledger(dir.path(), &sql);
+    redial(&["find", "", "--ledger", &l]).expect(0, &["finished"]);
+    redial(&["find", "--id=", "--ledger", &l]).expect(0, &["finished"]);
+    let conn = rusqlite::Connection::open(&l).unwrap();
+    conn.execute_batch("INSERT INTO requests VALUES(NULL,NULL,'running',NULL,'A',1)").unwrap();
+    redial(&["find", "", "--ledger", &l]).expect(0, &["2 rows have this request_id"]);
+    let server = FakeStdio::new();
+    server.run(&["find", "", "--ledger", &l]).expect(2, &["the request_id is empty"]);
+    // A call that has none is no repeat of it.
+    server.tools(r#"[{"name":"t","inputSchema":{"properties":{}}}]"#);
+    server.run(&["call", "t", "--args", "{}", "--ledger", &l, "--timeout", "0.2"]);
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
+fn a_number_and_its_text_are_one_id_as_the_server_joins_them() {
+    for (column, id) in [("INTEGER", "5"), ("REAL", "5"), ("REAL", "1e300"), ("REAL", "1.5")] {
+        let dir = tempfile::tempdir().unwrap();
+        let sql = format!(
+            "CREATE TABLE requests(request_id {column} PRIMARY KEY, {COLUMNS});
+             CREATE TABLE tickets(ticket_id INTEGER PRIMARY KEY, request_id TEXT, title TEXT);
+             INSERT INTO requests VALUES({id},NULL,'done',NULL,'A',1),(7,NULL,'done',NULL,'A',1);
+             INSERT INTO tickets VALUES(1,CAST({id} AS REAL),'t'),(2,7,'u');"
+        );
+        let l = ledger(dir.path(), &sql);
+        redial(&["verify", "--ledger", &l]).expect(0, &["exactly once: 2 requests, 2 effects"]);
+        for asked in [id, "7"] {
+            redial(&["find", asked, "--ledger", &l]).expect(0, &["finished", "1 ticket"]);
+        }
+    }
+}

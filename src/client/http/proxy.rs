@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn the_variable_for_the_scheme_counts_and_this_machine_is_never_asked_for_through_one() {
         let (a, b) = ("http://p.example:3128", "http://q.example:3128");
-        let rows: &[(&str, &[(&str, &str)], &str)] = &[
+        type Set = [(&'static str, &'static str)];
+        let rows: &[(&str, &Set, &str)] = &[
             ("http://h.example/mcp", &[], "direct"),
             ("http://h.example/mcp", &[("http_proxy", a)], "http_proxy http://p.example:3128"),
             ("http://h.example/mcp", &[("HTTP_PROXY", a)], "HTTP_PROXY http://p.example:3128"),

@@ -165,3 +165,18 @@ fn seeking_goes_round() {
     }
     assert!(!list.seek(|_| false));
 }
+
+#[test]
+fn of_several_lines_with_one_id_the_one_that_was_meant_is_selected() {
+    let mut list = Requests::default();
+    let ask = list.refresh().unwrap();
+    let mut window = answer(&ask, 4);
+    window.rows = [4, 3, 2, 1].map(|i| fixture::done(i, "same")).to_vec();
+    list.take(window, Time(0));
+    list.select_at("same", 2);
+    assert_eq!(list.position(), Some(2));
+    list.step(1);
+    assert_eq!(list.position(), Some(3));
+    list.select_at("same", 99);
+    assert_eq!(list.position(), Some(3), "it has moved: what is selected stays");
+}

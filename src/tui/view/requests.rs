@@ -93,7 +93,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     for (i, line) in shown.iter().enumerate().take(usize::from(body.height.saturating_sub(1))) {
         let selected = chosen == Some(top + i);
         row(ui, &columns, line, selected, at(i + 1), frame);
-        ui.seen.hits.push((at(i + 1), Hit::Request(line.id().to_owned())));
+        ui.seen.hits.push((at(i + 1), Hit::Request(line.id().to_owned(), top + i)));
     }
     remarks(ui, Rect { y: body.y + 1 + shown.len() as u16, ..body }, body.bottom(), frame);
 }
