@@ -4,6 +4,7 @@ use super::args::{EraArg, KilltestArgs};
 use super::json::document;
 use super::plain::{Cell, Plain, Role, print_raw};
 use super::report::Done;
+use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::lab::killtest::{At, Plan, Report, Settled, Target, Trial, Verdict, run as killtest};
 use crate::lab::process::words;
@@ -71,12 +72,12 @@ struct PointJson {
     found: BTreeMap<String, u64>,
 }
 
-pub async fn run(a: KilltestArgs) -> Done {
+pub async fn run(a: KilltestArgs, config: &Config) -> Done {
     // The built-in server on a ledger of its own, in a folder that goes, touches nothing of anybody's.
     if a.http.is_some() || a.start.is_some() || !a.command.is_empty() || a.ledger.is_some() {
         a.read_only.stops("the kill test makes calls of a server that is not redial's own")?;
     }
-    let plan = plan(&a)?;
+    let plan = plan(&a, config)?;
     let total = a.trials;
     let bar = !a.json && std::io::stderr().is_terminal();
     let mut counted = Report::default();
@@ -127,7 +128,7 @@ pub async fn stopped() {
     }
 }
 
-fn plan(a: &KilltestArgs) -> Result<Plan, Error> {
+fn plan(a: &KilltestArgs, config: &Config) -> Result<Plan, Error> {
     let at = match a.at.as_str() {
         "random" => At::Random,
         point => At::Point(point.parse().map_err(Error::usage)?),
@@ -151,6 +152,7 @@ fn plan(a: &KilltestArgs) -> Result<Plan, Error> {
         at,
         tool: a.tool.clone(),
         keep,
+        hides: super::recorded::hides(config)?,
         ledger: a.ledger.clone(),
         effects: a.effects.clone(),
         settle: Duration::from_secs_f64(a.settle),

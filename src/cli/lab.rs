@@ -5,11 +5,13 @@ use super::json::{document, raw_value};
 use super::plain::{Cell as Column, Plain, Role, complain, print_raw};
 use super::report::Done;
 use crate::client::Era;
+use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::lab::keep::keep;
 use crate::lab::play::play;
 use crate::lab::policy::{self, Attempt, POLICIES};
 use crate::lab::scenario::{Cell, Run, SCENARIOS, Scenario, find};
+use crate::record::redact::Extra;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
@@ -76,14 +78,18 @@ struct ScenarioJson {
     tools: Vec<&'static str>,
 }
 
-pub async fn run(a: LabArgs) -> Done {
+pub async fn run(a: LabArgs, config: &Config) -> Done {
     match a.command {
         LabCommand::List { json } => Ok(list(json)),
         LabCommand::Run { name, era, keep, read_only, json } => {
             read_only.stops("the lab's scenarios make calls that do work")?;
             let chosen = choose(&name)?;
+            let hides = match keep {
+                Some(_) => super::recorded::hides(config)?,
+                None => Extra::default(),
+            };
             tokio::select! {
-                runs = run_all(chosen, era) => Ok(finish(runs?, keep.as_deref(), json)?),
+                runs = run_all(chosen, era) => Ok(finish(runs?, keep.as_deref(), &hides, json)?),
                 () = super::killtest::stopped() => {
                     Err(Error::new(Exit::Unknown, "stopped; nothing is left running").into())
                 }
@@ -140,7 +146,7 @@ async fn run_all(chosen: Vec<&'static Scenario>, era: EraArg) -> Result<Vec<Run>
     Ok(runs.into_iter().map(|(_, run)| run).collect())
 }
 
-fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Error> {
+fn finish(runs: Vec<Run>, folder: Option<&Path>, hides: &Extra, json: bool) -> Result<Exit, Error> {
     if runs.is_empty() {
         return Err(Error::usage("that protocol era has no such situation: nothing was run")
             .hint("leave --era out to play each scenario where it makes sense"));
@@ -149,7 +155,7 @@ fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Err
     let mut kept = Vec::new();
     for run in &runs {
         kept.push(match folder {
-            Some(folder) => keep_run(folder, run),
+            Some(folder) => keep_run(folder, run, hides),
             None => None,
         });
     }
@@ -163,13 +169,13 @@ fn finish(runs: Vec<Run>, folder: Option<&Path>, json: bool) -> Result<Exit, Err
 }
 
 /// What could not be kept is said: the run was made all the same.
-fn keep_run(folder: &Path, run: &Run) -> Option<PathBuf> {
+fn keep_run(folder: &Path, run: &Run, hides: &Extra) -> Option<PathBuf> {
     let variant: String =
         run.cell.variant.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let name = [run.scenario, run.cell.tool, &variant, &run.protocol];
     let name: Vec<&str> = name.into_iter().filter(|p| !p.is_empty()).collect();
     let path = folder.join(format!("{}.jsonl", name.join("_")));
-    match keep(&path, run.cell.tool, &run.journals) {
+    match keep(&path, run.cell.tool, &run.journals, hides) {
         Ok(()) => Some(path),
         Err(e) => {
             complain(&format!("the recording {} can't be written: {e}", path.display()));

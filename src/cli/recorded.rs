@@ -83,6 +83,21 @@ pub fn rules(a: &RedactArgs, config: &Config, values: Vec<String>) -> Result<Rul
     .map_err(Error::usage)
 }
 
+/// What the configuration wants hidden in recordings that no flag is about.
+///
+/// # Errors
+/// Exit 2 when it can't be told, since a recording would say it.
+pub fn hides(config: &Config) -> Result<Extra> {
+    if let Some(e) = &config.unheard {
+        return Err(e.clone());
+    }
+    let c = &config.record;
+    let (keys, paths) = (c.redact_keys.clone(), c.redact_paths.clone());
+    let extra = Extra { keys, paths, patterns: c.redact_patterns.clone(), values: Vec::new() };
+    Rules::new(extra.clone()).map_err(Error::usage)?;
+    Ok(extra)
+}
+
 /// `redial show`.
 #[derive(Debug, Args)]
 #[command(

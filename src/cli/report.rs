@@ -6,8 +6,9 @@ use super::json::raw_value;
 use super::plain::{Plain, Role};
 use crate::client::Client;
 use crate::error::{Error, Exit};
-use crate::journal::call::answer_text;
+use crate::journal::call::{answer_text, structured_beside};
 use crate::journal::fold::Tail;
+use crate::journal::says::{Against, against};
 use crate::journal::{AnswerStatus, Call, Outcome};
 use crate::time::span;
 use serde::Serialize;
@@ -149,6 +150,8 @@ pub struct CallJson {
     pub answer_status: Option<&'static str>,
     #[serde(skip)]
     said: Option<AnswerStatus>,
+    #[serde(skip)]
+    against: Option<Against>,
     pub sent: u32,
     pub rounds: u32,
     pub late: bool,
@@ -170,6 +173,9 @@ impl CallJson {
             why: s.map(|s| s.why.clone()).unwrap_or_default(),
             answer_status: s.and_then(|s| s.answer_status).map(AnswerStatus::word),
             said: s.and_then(|s| s.answer_status),
+            against: s
+                .filter(|s| s.outcome == Outcome::Ok)
+                .and_then(|s| against(s.result.as_deref()?, call.legacy)),
             sent: call.sent,
             rounds: call.rounds,
             late: s.is_some_and(|s| s.late),
@@ -212,6 +218,12 @@ impl CallJson {
         (role, words)
     }
 
+    /// What a text of success must not be read without.
+    pub fn denied(&self) -> Option<&Against> {
+        let unknown = self.said == Some(AnswerStatus::Unknown);
+        self.against.as_ref().filter(|a| a.structured || unknown)
+    }
+
     /// The lines of one call for people.
     pub fn plain(&self, p: &mut Plain) {
         let (role, outcome) = self.outcome_words();
@@ -219,10 +231,17 @@ impl CallJson {
         p.field("outcome", role, &format!("{outcome}: {}", clip(why)));
         if let Some(result) = &self.result {
             let text = answer_text(result.get());
+            let beside = structured_beside(result.get()).filter(|_| !text.is_empty());
             let shown = if text.is_empty() { result.get().to_owned() } else { text };
             // What a tool said when it failed stands in the outcome already.
             if !self.why.ends_with(shown.trim()) {
                 p.field("answer", Role::Text, &clip(&shown));
+            }
+            if let Some(structured) = beside {
+                p.field("structured", Role::Text, &clip(structured));
+            }
+            if let Some(against) = self.denied() {
+                p.field("", Role::Warn, &format!("but {}", against.words()));
             }
         }
         if let Some(error) = &self.error {

@@ -206,6 +206,29 @@ pub fn answer_text(result: &str) -> String {
     texts.join("\n")
 }
 
+/// The structured part of a result, where its texts don't say the same.
+pub fn structured_beside(result: &str) -> Option<&str> {
+    let structured = raw::get(result, "structuredContent").filter(|s| !raw::is_null(s))?;
+    let text = answer_text(result);
+    let bare = |t: &str| t.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    // Some frameworks wrap what a tool gave as text.
+    let wrapped = raw::members(structured)
+        .filter(|m| m.len() == 1)
+        .and_then(|m| raw::as_str(m[0].1).or_else(|| Some(m[0].1.to_owned())));
+    let same = text.contains(structured)
+        || bare(&text) == bare(structured)
+        || wrapped.is_some_and(|w| bare(&w) == bare(&text));
+    (!same).then_some(structured)
+}
+
+/// Everything that a result says, for people: its texts, then its structured part where that says something else.
+pub fn answer_shown(result: &str) -> String {
+    let text = answer_text(result);
+    let structured = structured_beside(result);
+    let parts = [Some(text.as_str()).filter(|t| !t.is_empty()), structured];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
 /// A result without content of any kind: no text, no other item, no structured object (field log, row 47).
 pub fn is_wordless(result: &str) -> bool {
     let items = raw::get(result, "content").and_then(raw::items).unwrap_or_default();

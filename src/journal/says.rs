@@ -3,6 +3,7 @@
 
 use super::call::{AnswerStatus, answer_texts, unwrapped};
 use super::live::Task;
+use super::refusal::short;
 use crate::json::raw::{self, Object};
 use crate::time::Time;
 
@@ -47,6 +48,9 @@ const FAILED: [&str; 14] = [
     "not_found",
 ];
 
+/// Characters of a value that is named.
+const MEMBER: usize = 80;
+
 /// What an `ok` result says of the request. `legacy`: it answers a call of a revision before 2026-07-28, where
 /// `resultType` is a member like any other.
 pub fn answer_status(result: &str, legacy: bool) -> AnswerStatus {
@@ -60,6 +64,28 @@ pub fn unfinished(result: &str, legacy: bool) -> bool {
         Err(status) => status != AnswerStatus::Done,
         Ok(said) => said.failed || said.goes_on,
     }
+}
+
+/// What of an answer speaks against it that the work is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Against {
+    /// It stands in the structured part, and not in a text.
+    pub structured: bool,
+    /// `ok: false`. Foreign text.
+    pub member: String,
+}
+
+impl Against {
+    /// Where it stands and what it says.
+    pub fn words(&self) -> String {
+        let part = if self.structured { "its structured part" } else { "it" };
+        format!("{part} says {}", self.member)
+    }
+}
+
+/// The first member that speaks against it that the work is done, whatever a text beside it says.
+pub fn against(result: &str, legacy: bool) -> Option<Against> {
+    said_in(result, &Object::read(result), legacy).ok()?.against
 }
 
 /// The same as [`answer_status`], of a result whose members are read already.
@@ -85,11 +111,11 @@ fn said_in(text: &str, result: &Object<'_>, legacy: bool) -> Result<Said, Answer
     }
     let mut said = Said::default();
     if let Some(object) = structured.filter(|s| raw::is_object(s)) {
-        said.object(&unwrapped(object));
+        said.object(&unwrapped(object), true);
     }
     for text in answer_texts(result) {
         match raw::is_object(&text) && raw::members(&text).is_some() {
-            true => said.object(&unwrapped(&text)),
+            true => said.object(&unwrapped(&text), false),
             false => said.alone(&text),
         }
     }
@@ -104,6 +130,7 @@ struct Said {
     failed: bool,
     /// A status of no list.
     other: bool,
+    against: Option<Against>,
 }
 
 impl Said {
@@ -137,7 +164,7 @@ impl Said {
         }
     }
 
-    fn object(&mut self, object: &str) {
+    fn object(&mut self, object: &str, structured: bool) {
         let members = raw::members(object).unwrap_or_default();
         let mut waits = !members.is_empty();
         for (key, value) in &members {
@@ -145,6 +172,7 @@ impl Said {
                 key.as_ref(),
                 "retryAfterMs" | "retry_after_ms" | "retryAfter" | "retry_after"
             );
+            let before = (self.failed, self.goes_on, self.other);
             match key.as_ref() {
                 _ if raw::is_null(value) => {}
                 "status" | "state" => match raw::as_str(value) {
@@ -159,6 +187,12 @@ impl Said {
                 // is done.
                 "replayed" => self.done |= raw::as_bool(value).is_some(),
                 _ => {}
+            }
+            if before != (self.failed, self.goes_on, self.other) {
+                self.against.get_or_insert_with(|| Against {
+                    structured,
+                    member: format!("{key}: {}", short(value.trim(), MEMBER)),
+                });
             }
         }
         // One that only says when to come back is not success.
@@ -252,6 +286,57 @@ mod tests {
         }
         let mixed = r#"{"content":[{"type":"text","text":"{\"status\":\"running\"}"}],"structuredContent":{"status":"done"}}"#;
         assert_eq!(answer_status(mixed, false), AnswerStatus::InProgress);
+    }
+
+    #[test]
+    fn what_speaks_against_it_is_named_with_its_place() {
+        let beside = |structured: &str| {
+            format!(
+                r#"{{"content":[{{"type":"text","text":"charged"}}],"structuredContent":{structured}}}"#
+            )
+        };
+        for (object, want) in [
+            (r#"{"ok":false,"id":1}"#, Some("ok: false")),
+            (r#"{"id":1,"success": false}"#, Some("success: false")),
+            (r#"{"error":{"code":7}}"#, Some(r#"error: {"code":7}"#)),
+            (r#"{"status":"open"}"#, Some(r#"status: "open""#)),
+            (r#"{"state":"pending"}"#, Some(r#"state: "pending""#)),
+            (r#"{"result":{"ok":0}}"#, Some("ok: 0")),
+            (r#"{"ok":true,"error":null,"status":"done"}"#, None),
+            (r#"{"id":1}"#, None),
+        ] {
+            let got = against(&beside(object), false);
+            assert_eq!(got.as_ref().map(|a| a.member.as_str()), want, "{object}");
+            assert!(got.is_none_or(|a| a.structured));
+            let in_text = against(&text(object), false);
+            assert_eq!(in_text.as_ref().map(|a| a.member.as_str()), want, "{object}");
+            assert!(in_text.is_none_or(|a| !a.structured));
+        }
+    }
+
+    #[test]
+    fn a_structured_part_is_shown_once() {
+        use crate::journal::call::{answer_shown, structured_beside};
+        let beside = |text: &str, structured: &str| {
+            let text = raw::quote(text);
+            format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured}}}"#
+            )
+        };
+        for (text, structured) in [
+            ("{\n  \"a\": 1\n}", r#"{"a":1}"#),
+            (r#"{"a":1} and more"#, r#"{"a":1}"#),
+            ("charged 100", r#"{"result":"charged 100"}"#),
+            ("5", r#"{"result":5}"#),
+        ] {
+            assert_eq!(structured_beside(&beside(text, structured)), None, "{text}");
+        }
+        assert_eq!(answer_shown(&beside("charged", r#"{"ok":false}"#)), "charged\n{\"ok\":false}");
+        assert_eq!(
+            answer_shown(r#"{"structuredContent":{"ok":false},"content":[]}"#),
+            r#"{"ok":false}"#
+        );
+        assert_eq!(answer_shown(r#"{"structuredContent":null,"content":[]}"#), "");
     }
 
     #[test]

@@ -11,15 +11,15 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Writes all that these journals hold to `path`, each as a run of its own.
+/// Writes all that these journals hold to `path`, each as a run of its own; `hides`: what a person wants hidden, too.
 ///
 /// # Errors
 /// The system's.
-pub fn keep(path: &Path, server: &str, journals: &[Journal]) -> std::io::Result<()> {
+pub fn keep(path: &Path, server: &str, journals: &[Journal], hides: &Extra) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let text = recording(server, journals).map_err(std::io::Error::other)?;
+    let text = recording(server, journals, hides).map_err(std::io::Error::other)?;
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
@@ -29,14 +29,15 @@ pub fn keep(path: &Path, server: &str, journals: &[Journal]) -> std::io::Result<
 ///
 /// # Errors
 /// In words, when the rules of redaction can't be made.
-pub fn recording(server: &str, journals: &[Journal]) -> Result<String, String> {
-    let rules = rules(journals)?;
+pub fn recording(server: &str, journals: &[Journal], hides: &Extra) -> Result<String, String> {
+    let rules = rules(journals, hides)?;
     let runs = journals.iter().enumerate();
     Ok(runs.map(|(n, journal)| run(n, server, journal, &rules)).collect())
 }
 
-/// The same as a tap's: besides what looks like a credential, the values of the environment and of the command lines.
-fn rules(journals: &[Journal]) -> Result<Rules, String> {
+/// The same as a tap's: besides what looks like a credential and what a person wants hidden, the values of the
+/// environment and of the command lines.
+fn rules(journals: &[Journal], hides: &Extra) -> Result<Rules, String> {
     let plain = Rules::new(Extra::default())?;
     let mut values = secrets_of_environment(&plain);
     for journal in journals {
@@ -48,7 +49,8 @@ fn rules(journals: &[Journal]) -> Result<Rules, String> {
             }
         });
     }
-    Rules::new(Extra { values, ..Extra::default() })
+    values.extend(hides.values.iter().cloned());
+    Rules::new(Extra { values, ..hides.clone() })
 }
 
 fn run(n: usize, server: &str, journal: &Journal, rules: &Rules) -> String {
@@ -91,4 +93,28 @@ fn run(n: usize, server: &str, journal: &Journal, rules: &Rules) -> String {
         out.push_str(&line(&entry));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::event::Purpose;
+
+    #[test]
+    fn what_a_person_wants_hidden_is_hidden_in_what_is_kept() {
+        let journal = Journal::default();
+        let raw = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"ssn":"123-45","note":"CUST-9"}}}"#;
+        let purpose = Purpose::Asked;
+        journal.append(1, Kind::Sent { raw: raw.as_slice().into(), exchange: None, purpose });
+        let hides = Extra {
+            keys: vec!["ssn".into()],
+            patterns: vec!["CUST-[0-9]+".into()],
+            ..Extra::default()
+        };
+        let text = recording("x", std::slice::from_ref(&journal), &hides).unwrap();
+        assert!(!text.contains("123-45") && !text.contains("CUST-9"), "{text}");
+        assert!(text.contains(r#""keys":["ssn"]"#), "{text}");
+        let plain = recording("x", &[journal], &Extra::default()).unwrap();
+        assert!(plain.contains("123-45"), "{plain}");
+    }
 }

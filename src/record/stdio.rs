@@ -1,6 +1,6 @@
 //! The tap on a stdio server: the agent's child, and the server's parent. Bytes pass both ways unchanged and at
 //! once, each chunk written down before it is passed on; EOF and signals are passed on; the exit status is the
-//! server's.
+//! command's. A command that ends and leaves its pipes to a server of its own is outlived: the pipes decide.
 //!
 //! Plain threads and blocking reads: nothing here may stand between two pipes for longer than a write takes. The
 //! server stays in the agent's process group. A tap that is killed closes the server's stdin with it; on Linux the
@@ -12,8 +12,8 @@ mod signals;
 use super::entry::Side;
 use super::recorder::Recorder;
 use crate::error::{Error, Result};
-use crate::journal::Kind;
 use crate::journal::event::Transport;
+use crate::journal::{Kind, Note};
 use crate::procs::{self, Family, Left};
 use pump::Pump;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -28,8 +28,10 @@ use std::time::{Duration, Instant};
 
 /// The longest line that is kept whole.
 const LINE_LIMIT: usize = 16 << 20;
-/// How long a pipe may stay silent after the server's end: a grandchild may hold it open for ever.
+/// How long a pipe may stay silent after the server's end before it is asked who holds it.
 const DRAIN: Duration = Duration::from_millis(300);
+/// How long stderr may go on after stdout's end: somebody who is no server may write there for ever.
+const STDERR: Duration = Duration::from_millis(1200);
 /// How long what the server started may take to end after it.
 const ENDING: Duration = Duration::from_millis(100);
 /// How long a client may leave what the server said last unread.
@@ -48,7 +50,7 @@ const GENERATION: u32 = 1;
 pub fn run(command: &[String], recorder: &Recorder) -> Result<u8> {
     let child = start(command).map_err(|e| {
         let why = format!("{} can't be started: {e}", command.first().map_or("", String::as_str));
-        recorder.event(GENERATION, Kind::Note(crate::journal::Note::Text(why.clone())));
+        recorder.event(GENERATION, Kind::Note(Note::Text(why.clone())));
         recorder.close(LAST_WORDS);
         Error::endpoint(why)
     })?;
@@ -79,7 +81,7 @@ fn unheard(mut child: Child, recorder: &Recorder, e: &io::Error) -> Error {
     let why = format!("stdin and stdout can't be passed on: {e}; the server was ended");
     child.kill().ok();
     child.wait().ok();
-    recorder.event(GENERATION, Kind::Note(crate::journal::Note::Text(why.clone())));
+    recorder.event(GENERATION, Kind::Note(Note::Text(why.clone())));
     recorder.close(LAST_WORDS);
     Error::endpoint(why)
 }
@@ -166,7 +168,7 @@ fn is_runnable(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| runs(&dir.join(program)))
 }
 
-/// Passes everything on until the server has ended and its pipes are empty.
+/// Passes everything on until the server has ended and its pipes are empty, or closed where it was a launcher.
 /// The child's end, and what it left behind: a launcher's server holds its pipes, a detached worker lives elsewhere.
 fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus>, Left) {
     // Not marked: a tap changes nothing of what the server is given, and has no other child.
@@ -175,6 +177,8 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         alive: Mutex::new(true),
         client_gone: AtomicBool::new(false),
+        unread: AtomicBool::new(false),
+        to_end: AtomicBool::new(false),
         busy: AtomicU32::new(0),
         steps: AtomicU64::new(0),
     });
@@ -187,7 +191,7 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
             pump.run(from, to);
             // The end of stdin is nothing to wait for.
             if side != Side::Sent {
-                done.send(()).ok();
+                done.send(side).ok();
             }
             if side == Side::Received {
                 pump.closed();
@@ -196,17 +200,17 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
         spawned.is_ok()
     };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let mut waiting = 0;
+    let mut waiting = Vec::new();
     if let Some(to) = stdin {
         pump(Side::Sent, ours.stdin, File::from(OwnedFd::from(to)));
     }
     if let Some(from) = stdout {
         let from = File::from(OwnedFd::from(from));
-        waiting += usize::from(pump(Side::Received, from, ours.stdout));
+        waiting.extend(pump(Side::Received, from, ours.stdout).then_some(Side::Received));
     }
     if let Some(from) = stderr {
         let from = File::from(OwnedFd::from(from));
-        waiting += usize::from(pump(Side::Stderr, from, ours.stderr));
+        waiting.extend(pump(Side::Stderr, from, ours.stderr).then_some(Side::Stderr));
     }
     drop(done);
     // Seen first, reaped second: in between no signal can hit another process of the same number.
@@ -219,8 +223,33 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
     }
     *server.alive.lock().unwrap_or_else(PoisonError::into_inner) = false;
     let status = child.wait().ok();
-    let drained = server.drain(waiting, &ended);
+    let mut told = false;
+    let goes_on = || {
+        procs::reap();
+        let left = family.left().map_or(Left::Perhaps, Left::These);
+        if !std::mem::replace(&mut told, true) {
+            recorder.event(GENERATION, Kind::Note(Note::Text(outlived(status, &left))));
+        }
+        left != Left::These(Vec::new())
+    };
+    let drained = server.drain(waiting, &ended, goes_on);
     (status, left_of(&family, drained))
+}
+
+/// What a command's end is told as, while its pipes are held.
+fn outlived(status: Option<ExitStatus>, left: &Left) -> String {
+    let how = match status.map(|s| (s.code(), s.signal())) {
+        Some((Some(code), _)) => format!("exit code {code}"),
+        Some((None, Some(signal))) => format!("signal {signal}"),
+        _ => "an unknown end".into(),
+    };
+    let who = match left {
+        Left::These(all) if all.is_empty() => Left::Perhaps.words(),
+        left => left.words(),
+    };
+    format!(
+        "the command ended ({how}), but {who}, and its pipes are held: what passes is taken down until they are closed"
+    )
 }
 
 /// What goes on; what ends together with the server gets a moment for it.
@@ -244,6 +273,10 @@ struct Server {
     alive: Mutex<bool>,
     /// The client closed our stdin, or reads no more.
     client_gone: AtomicBool,
+    /// Nobody reads what the client sends.
+    unread: AtomicBool,
+    /// A signal asked us to end, or nobody is there any more.
+    to_end: AtomicBool,
     /// Pumps of the server's output that have something in hand.
     busy: AtomicU32,
     /// Grows with everything they do.
@@ -251,13 +284,21 @@ struct Server {
 }
 
 impl Server {
-    /// Waits until `waiting` pumps have come to an end, as long as one of them gets on; whether they did.
-    fn drain(&self, waiting: usize, ended: &mpsc::Receiver<()>) -> bool {
-        let mut left = waiting;
+    /// Waits, after the command's end, until these pumps have come to an end; whether they did. A launcher ends while
+    /// its server, who holds the pipes now, goes on: as long as somebody holds stdout, and reads what is sent or may
+    /// still answer it, traffic passes. Anything else gets as long as it gets on. `goes_on` is told when the pipes are
+    /// held, and says whether somebody may be there who holds them.
+    fn drain(
+        &self,
+        mut waiting: Vec<Side>,
+        ended: &mpsc::Receiver<Side>,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> bool {
         let (mut seen, mut since) = (0, Instant::now());
-        while left > 0 {
+        let mut last = None;
+        while !waiting.is_empty() {
             match ended.recv_timeout(DRAIN / 3) {
-                Ok(()) => left -= 1,
+                Ok(side) => waiting.retain(|s| *s != side),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return true,
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
@@ -265,9 +306,21 @@ impl Server {
             if steps != seen {
                 (seen, since) = (steps, Instant::now());
             }
-            let limit = if self.busy.load(Ordering::SeqCst) > 0 { UNREAD } else { DRAIN };
-            if since.elapsed() > limit {
-                return false;
+            let busy = self.busy.load(Ordering::SeqCst) > 0;
+            let over = since.elapsed() > if busy { UNREAD } else { DRAIN };
+            if !waiting.contains(&Side::Received) {
+                let last = last.get_or_insert_with(Instant::now);
+                if over || (!busy && last.elapsed() > STDERR) {
+                    return waiting.is_empty();
+                }
+            } else if over {
+                let held =
+                    !self.unread.load(Ordering::SeqCst) && !self.to_end.load(Ordering::SeqCst);
+                // What is in a pipe keeps its end from being seen; with nothing in it, it is held.
+                if !held || (!goes_on() && busy) {
+                    return false;
+                }
+                since = Instant::now();
             }
         }
         true

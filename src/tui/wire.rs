@@ -65,7 +65,7 @@ impl CallView {
     fn of(c: &Call, mute: Mute) -> CallView {
         let s = c.settled.as_ref();
         let answer = s.and_then(|s| {
-            let text = s.result.as_deref().map(call::answer_text).filter(|t| !t.is_empty());
+            let text = s.result.as_deref().map(call::answer_shown).filter(|t| !t.is_empty());
             text.or_else(|| s.error.clone())
         });
         let open = s.filter(|s| s.answer_status.is_some_and(|a| a != AnswerStatus::Done));

@@ -454,3 +454,65 @@ fn a_folder_gets_one_file_a_run_and_latest_is_the_last() {
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(names.iter().any(|n| shown.contains(n)), "{shown}");
 }
+
+/// A launcher that ends at once, while what it started goes on with its pipes.
+const LAUNCHED: &str = "exec 3<&0; sh -c 'while read -r line; do printf \"%s\\n\" \"$line\"; done; echo last' <&3 3<&- & exit 3";
+
+#[test]
+fn a_launcher_that_ended_leaves_the_pipes_to_its_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("launched.jsonl");
+    let mut tap = tap(&out, &[], &["sh", "-c", LAUNCHED]);
+    let (mut stdin, mut stdout) = (tap.stdin.take().unwrap(), tap.stdout.take().unwrap());
+    // Told once the tap has seen the command's end and silence behind it.
+    let goes_on = |e: &Entry| matches!(&e.what, What::Event(redial::journal::Kind::Note(n)) if format!("{n:?}").contains("exit code 3"));
+    until("the launcher's end is told", || entries_lossy(&out).iter().any(goes_on).then_some(()));
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1"}}}"#;
+    for _ in 0..2 {
+        writeln!(stdin, "{call}").unwrap();
+        let mut line = vec![0; call.len() + 1];
+        stdout.read_exact(&mut line).unwrap();
+        assert_eq!(line, format!("{call}\n").as_bytes());
+    }
+    assert!(tap.try_wait().unwrap().is_none(), "the tap goes on");
+    drop(stdin);
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "last\n");
+    assert_eq!(wait(&mut tap).code(), Some(3));
+    let all = entries(&out);
+    assert_eq!(stream(&all, Side::Sent), format!("{call}\n{call}\n").as_bytes());
+    assert_eq!(stream(&all, Side::Received), format!("{call}\n{call}\nlast\n").as_bytes());
+    let ended = Recording::open(&out).unwrap().session.generation().unwrap().ended.unwrap();
+    assert_eq!(ended.code, Some(3));
+}
+
+#[test]
+fn who_holds_no_pipe_of_a_server_does_not_hold_the_tap() {
+    let dir = tempfile::tempdir().unwrap();
+    // stderr alone, silent and not; stdout, by somebody who reads nothing; a launcher's server, after a signal.
+    for (n, worker) in [
+        "sleep 300 </dev/null >/dev/null & echo $! >&2; exit 4",
+        "(echo $$ >&2; exec sh -c 'echo $$; while :; do echo x; sleep 0.05; done' </dev/null >&2) & exit 4",
+        "sleep 300 </dev/null & echo $! >&2; exit 4",
+        "exec 3<&0; sleep 300 <&3 3<&- & echo $! >&2; exit 4",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = dir.path().join(format!("{n}.jsonl"));
+        let mut tap = tap(&out, &[], &["setsid", "sh", "-c", worker]);
+        if n == 3 {
+            let told = |e: &Entry| format!("{:?}", e.what).contains("exit code 4");
+            until("its end is told", || entries_lossy(&out).iter().any(told).then_some(()));
+            send(tap.id(), "-TERM");
+        }
+        assert_eq!(wait(&mut tap).code(), Some(4), "{worker}");
+        let left = Recording::open(&out).unwrap().session.generation().unwrap().left.clone();
+        let redial::procs::Left::These(all) = left else { panic!("{worker}: {left:?}") };
+        for p in all {
+            // One of them may just have ended.
+            Command::new("kill").args(["-KILL", &p.pid.to_string()]).stderr(Stdio::null()).status().ok();
+        }
+    }
+}

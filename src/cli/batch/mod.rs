@@ -15,7 +15,7 @@ use super::reissue::RepeatJson;
 use super::report::{CallJson, Done, Witness};
 use crate::client::{SESSION_LOST, Settings};
 use crate::error::{Exit, Result};
-use crate::journal::call::answer_text;
+use crate::journal::call::answer_shown;
 use crate::text::truncate;
 use deliver::{Delivered, Shared};
 use lines::{Numbered, Step, Wanted};
@@ -221,9 +221,12 @@ impl Batch {
             Exit::Usage => (Role::Bad, "bad line".to_owned()),
             _ => d.call.outcome_words(),
         };
-        let said = d.call.result.as_ref().map(|r| answer_text(r.get())).unwrap_or_default();
+        let said = d.call.result.as_ref().map(|r| answer_shown(r.get())).unwrap_or_default();
         let words = if said.is_empty() { d.call.why.clone() } else { said };
         let mut words = words.lines().next().unwrap_or_default().to_owned();
+        if let Some(against) = d.call.denied() {
+            words = format!("{}; its text: {words}", against.words());
+        }
         if let Some(hint) = &d.hint {
             words.push_str(&format!(" ({hint})"));
         }

@@ -16,6 +16,7 @@ use super::process::Server;
 use crate::client::{Client, Endpoint, Era, Settings};
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
+use crate::record::redact::Extra;
 use crate::serve::KillPoint;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub struct Plan {
     pub tool: Option<String>,
     /// Where recordings of trials that were not exactly once go.
     pub keep: PathBuf,
+    /// What they must not say, besides what no recording says.
+    pub hides: Extra,
     /// The ledger that is counted in; a fresh one for the built-in server.
     pub ledger: Option<PathBuf>,
     /// Its tables that hold effects, where several could.

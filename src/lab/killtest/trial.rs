@@ -61,7 +61,7 @@ impl Run {
             let journals: Vec<_> = clients.iter().map(|c| c.journal().clone()).collect();
             let name = clients.first().map(|c| c.name()).unwrap_or_default();
             // The trial was made, whatever can be kept of it.
-            match keep(&path, &name, &journals) {
+            match keep(&path, &name, &journals, &self.plan.hides) {
                 Ok(()) => trial.recording = Some(path),
                 Err(e) => {
                     let why = format!("; the recording {} can't be written: {e}", path.display());

@@ -53,7 +53,9 @@ impl Scene<'_> {
 
 /// What the audit finds in these sessions, as it would in their recording.
 fn flags(journals: &[Journal]) -> Vec<Kind> {
-    let Ok(text) = keep::recording("baskets", journals) else { return Vec::new() };
+    let Ok(text) = keep::recording("baskets", journals, &Default::default()) else {
+        return Vec::new();
+    };
     let mut audit = Audit::new(Options::default());
     let mut reader = Reader::new(Form::Recording);
     for (n, line) in (1..).zip(text.lines()) {

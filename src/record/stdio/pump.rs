@@ -34,6 +34,7 @@ impl Pump {
             // The server's own output is taken down to its end, whoever still listens to it.
             if self.side == Side::Sent && to.as_ref().is_some_and(|to| nobody_reads(&from, to)) {
                 unread = true;
+                self.server.unread.store(true, Ordering::SeqCst);
                 break;
             }
             let n = match from.read(&mut chunk) {
@@ -64,7 +65,9 @@ impl Pump {
                 // has already said is still taken down.
                 to = None;
                 self.broken();
-                if self.side != Side::Sent {
+                if self.side == Side::Sent {
+                    self.server.unread.store(true, Ordering::SeqCst);
+                } else {
                     self.keep_reading(&mut from, &mut split, &mut stream);
                 }
                 break;

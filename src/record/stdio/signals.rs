@@ -31,6 +31,8 @@ pub(super) fn pass_on(server: Arc<Server>) {
                 all.spawn(async move {
                     while stream.recv().await.is_some() {
                         server.signal(signal_number);
+                        let ends = !matches!(signal_number, Signal::USR1 | Signal::USR2);
+                        server.to_end.fetch_or(ends, Ordering::SeqCst);
                     }
                 });
             }
@@ -48,6 +50,7 @@ pub(super) fn pass_on(server: Arc<Server>) {
                     let orphaned = rustix::process::getppid() != parent;
                     if orphaned && server.client_gone.load(Ordering::SeqCst) {
                         tokio::time::sleep(ORPHAN_GRACE).await;
+                        server.to_end.store(true, Ordering::SeqCst);
                         server.signal(Signal::TERM);
                         tokio::time::sleep(ORPHAN_GRACE).await;
                         server.signal(Signal::KILL);

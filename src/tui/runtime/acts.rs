@@ -339,7 +339,7 @@ pub fn report(r: &Released, stderr: Vec<String>) -> Report {
     let (before, after) = (&r.before, &r.after);
     let settled = r.call.settled.as_ref();
     let result = settled.and_then(|s| s.result.as_deref());
-    let text = result.map(crate::journal::call::answer_text).filter(|t| !t.is_empty());
+    let text = result.map(crate::journal::call::answer_shown).filter(|t| !t.is_empty());
     let own = after.facts.has_effects_table.then(|| (before.effects(), after.effects()));
     Report {
         outcome: r.call.word().to_owned(),
