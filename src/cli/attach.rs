@@ -6,8 +6,9 @@ use super::connect::settings;
 use super::interrupt::Interrupt;
 use super::open::open_ledger;
 use super::plain::complain;
+use super::recorded::{RedactArgs, ShowArgs};
 use super::report::Done;
-use super::{rows, tools};
+use super::{rows, show, tools};
 use crate::client::{Answerer, Client, Settings};
 use crate::config::Config;
 use crate::demo::stage;
@@ -28,7 +29,7 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
             .hint("give --ledger FILE, --recording FILE, --http URL, --server NAME, or a server to start: -- COMMAND ARGS…")
             .into());
     }
-    if is_dumb() && (ledger.is_some() || endpoint.is_some()) {
+    if is_dumb() {
         return report(a, config).await;
     }
     need_terminal()?;
@@ -64,16 +65,37 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
     Ok(screen(Setup { inspector, demo: None, looks, questions, stderr_file, flags }).await?)
 }
 
-/// What a screen would show first, for a terminal that can only print lines: the rows, and what the server says of
-/// itself. The worse of the two exit statuses counts.
+/// What a screen would show first, for a terminal that can only print lines: the rows, what the agent called, and what the
+/// server says of itself. The worse of the two exit statuses counts.
 async fn report(a: AttachArgs, config: &Config) -> Done {
     let here = "this terminal can't show a screen (TERM=dumb): here is";
     let mut exit = Exit::Good;
     if a.ledger.ledger.is_some() {
         complain(&format!("{here} what the ledger holds"));
-        let rows =
-            RowsArgs { filter: vec![], state: vec![], limit: None, json: false, ledger: a.ledger };
+        let rows = RowsArgs {
+            filter: vec![],
+            state: vec![],
+            limit: None,
+            json: false,
+            ledger: a.ledger.clone(),
+        };
         exit = rows::run(rows).await?;
+    }
+    if let Some(file) = a.recording {
+        complain(&format!("{here} what the agent called"));
+        let show = ShowArgs {
+            file,
+            calls: true,
+            filter: vec![],
+            limit: None,
+            follow: false,
+            redact: false,
+            rules: RedactArgs::default(),
+            ledger: a.ledger,
+            json: false,
+        };
+        let said = show::run(show, config).await?;
+        exit = if exit == Exit::Good { said } else { exit };
     }
     if a.endpoint.endpoint()?.is_some() {
         complain(&format!("{here} what the server says of itself"));

@@ -202,6 +202,8 @@ pub struct App {
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
     pub hits: Vec<(Rect, Hit)>,
+    /// The last frame had no room for the whole question: it can't be answered.
+    pub cut: bool,
     /// When a key is an answer.
     pub answering: Answering,
     pub(super) seq: u64,
@@ -263,6 +265,7 @@ impl App {
             findings: super::findings::Findings::default(),
             stderr_file: Arc::default(),
             hits: Vec::new(),
+            cut: false,
             answering: Answering::default(),
             seq: 0,
             quitting: false,

@@ -10,9 +10,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl App {
     /// The question that stands, as a fingerprint of all that is asked: another one when anything of it changes. None
-    /// where nothing is asked, or the terminal is too small to show it.
+    /// where nothing is asked, or the terminal is too small to show all of it.
     pub fn standing(&self) -> Option<u64> {
-        if self.is_too_small() {
+        if self.is_too_small() || self.cut {
             return None;
         }
         let words = match self.overlay.as_ref()? {

@@ -80,6 +80,7 @@ async fn turn(
         if dirty && (urgent || drawn.elapsed() >= FRAME) {
             let seen = screen.draw(app)?;
             clamp(app, seen.detail_most, seen.overlay_most);
+            app.cut = seen.cut;
             std::mem::swap(&mut app.hits, &mut seen.hits);
             (dirty, urgent, drawn) = (false, false, Instant::now());
             take(app, port, Msg::Drawn { at: drawn - began });

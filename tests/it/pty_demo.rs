@@ -87,10 +87,16 @@ fn a_terminal_without_a_size_is_80_by_24_and_a_dumb_one_gets_a_report() {
     assert_eq!(pty.ended(), 0);
     pty.drained();
     assert!(!pty.bytes().windows(8).any(|w| w == b"\x1b[?1049h"), "no screen was opened");
+    let recording =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-sessions/killed-same-id.jsonl");
     for (args, says) in [
         (
             &["attach", "--", exe.to_str().unwrap(), "serve", "tickets"][..],
             &["link ", "ready: ", "create_ticket", "find_request"][..],
+        ),
+        (
+            &["attach", "--recording", recording.to_str().unwrap()],
+            &["what the agent called", "create_ticket"],
         ),
         (&["teach"], &["lost-answer", "redial lab run all"]),
         (&["teach", "lost-answer"], &["lost-answer", "In the end: 2 effects"]),

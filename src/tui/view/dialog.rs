@@ -130,6 +130,7 @@ fn question(
         }
     }
     above.pair("call", t.dim, &format!("tools/call {}", review.plan.tool), t.strong);
+    let called = above.lines.len();
     let source = if review.edited() { "edited here" } else { &review.plan.source };
     above.pair("arguments", t.dim, source, t.text);
     let mut below = Body::new(width);
@@ -153,6 +154,15 @@ fn question(
     ask(ui, review, &mut foot);
     // The arguments get what is left between what is known and the question, at least a few lines.
     let room = usize::from(area.height).saturating_sub(2);
+    if above.lines.len() + foot.lines.len() + 2 > room {
+        above.lines.truncate(called);
+    }
+    // A person agrees to what could be read, the question and its reasons included.
+    if above.lines.len() + foot.lines.len() + 2 > room {
+        ui.seen.cut = true;
+        foot = Body::new(width);
+        foot.text("No room for the whole question: until there is, nothing is sent.", t.warn);
+    }
     let wanted = args_lines(review, width).clamp(2, 12);
     let fixed = above.lines.len() + foot.lines.len();
     let args_height = wanted.min(room.saturating_sub(fixed + 2)).max(2);
