@@ -35,6 +35,11 @@ pub async fn serve(hands: Hands, mut asked: mpsc::UnboundedReceiver<Ask>) {
     }
 }
 
+/// What a line is known by: its id, and its place where others have the id.
+fn place(l: &Line) -> (String, Option<i64>) {
+    (l.id().to_owned(), l.row.same.as_ref().map(|_| l.row.rowid))
+}
+
 /// `None` when a newer question came in meanwhile.
 async fn window(
     hands: &Hands,
@@ -106,8 +111,9 @@ async fn window(
     let seen: HashSet<String> = found.rows.iter().map(|l| l.id().to_owned()).collect();
     // A request whose row came after the pass has one now.
     top.retain(|l| hit(l) && !(l.row.rowid == 0 && seen.contains(l.id())));
-    let on_top: HashSet<String> = top.iter().map(|l| l.id().to_owned()).collect();
-    found.rows.retain(|l| !on_top.contains(l.id()));
+    // Where several rows have the id, by their places; a row that was written anew has another place and is the same.
+    let on_top: HashSet<(String, Option<i64>)> = top.iter().map(place).collect();
+    found.rows.retain(|l| !on_top.contains(&place(l)));
     tail.retain(|l| hit(l) && !seen.contains(l.id()));
     let top_total = top.len();
     Ok(Some(Window {
