@@ -74,7 +74,7 @@ impl Audit {
     /// Whether an answer to what waits under `key` may come on another exchange than its own, as `x` is: by the
     /// journal's rule (`journal::belongs`).
     fn may_come(&self, key: Key, x: Option<&Exchange>) -> bool {
-        let apart = self.lives.get(&key.0).is_some_and(|l| l.apart);
+        let apart = self.lives.get(&key.0).is_some_and(|l| l.apart.is_some());
         !of_exchange(key) || apart || x.is_some_and(|x| x.resumes)
     }
 

@@ -297,10 +297,12 @@ impl Audit {
             life.over = true;
             life.ended.get_or_insert_with(|| why.to_owned());
         }
+        // Where all answers come on one stream none hangs on an exchange of its own.
+        let apart = self.lives.get(&at.generation).is_some_and(|l| l.apart.is_some());
         let mut open: Vec<Key> = self
             .waits
             .iter()
-            .filter(|(k, w)| k.0 == at.generation && !is_over_http(w))
+            .filter(|(k, w)| k.0 == at.generation && (apart || !is_over_http(w)))
             .map(|(k, _)| *k)
             .collect();
         open.sort_unstable();

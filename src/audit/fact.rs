@@ -85,7 +85,10 @@ pub enum Fact<'a> {
         exchange: u64,
     },
     /// Answers of this life come on one stream, whatever exchange asked (HTTP+SSE of 2024-11-05).
-    Apart,
+    Apart {
+        /// That stream.
+        exchange: u64,
+    },
     /// A line of the server that is no JSON-RPC.
     Noise {
         /// What it says.

@@ -44,8 +44,8 @@ pub(super) struct Life {
     /// It has HTTP sessions, so that it is one client's.
     pub session: bool,
     pub client: u32,
-    /// Its answers come on one stream, whatever exchange asked.
-    pub apart: bool,
+    /// Its answers come on one stream, whatever exchange asked: this one.
+    pub apart: Option<u64>,
     /// Nothing more comes on it: it died, its session was lost or closed.
     pub over: bool,
     /// Requests of the client that wait.
@@ -284,7 +284,9 @@ impl Audit {
             Fact::Resumes { exchange } => {
                 self.exchanges.entry(exchange).or_default().resumes = true;
             }
-            Fact::Apart => self.lives.entry(at.generation).or_default().apart = true,
+            Fact::Apart { exchange } => {
+                self.lives.entry(at.generation).or_default().apart = Some(exchange);
+            }
             Fact::Noise { text } => self.no_json(at, &text),
             Fact::NoAnswer { sent, why } => {
                 if let Some(key) = self.sent.get(&sent).copied() {

@@ -27,9 +27,17 @@ impl Audit {
     }
 
     pub(super) fn unreadable(&mut self, exchange: u64, why: String) {
-        if let Some(key) = self.exchanges.get(&exchange).and_then(|x| x.key) {
+        let Some(x) = self.exchanges.get(&exchange) else { return };
+        if let Some(key) = x.key
+            && !self.is_receipt(key, x.status.unwrap_or(0))
+        {
             self.not_known(key, format!("the answer was not read: {why}"));
         }
+    }
+
+    /// A good status, whatever stands under it, where answers come on a stream of their own.
+    fn is_receipt(&self, key: Key, status: u16) -> bool {
+        (200..300).contains(&status) && self.lives.get(&key.0).is_some_and(|l| l.apart.is_some())
     }
 
     pub(super) fn not_known(&mut self, key: Key, why: String) {
@@ -94,6 +102,9 @@ impl Audit {
     pub(super) fn plain_body(&mut self, at: At, exchange: u64, text: &str) {
         let Some(x) = self.exchanges.get(&exchange).cloned() else { return };
         let (Some(key), status) = (x.key, x.status.unwrap_or(0)) else { return };
+        if self.is_receipt(key, status) {
+            return;
+        }
         let proven = proves_session_lost(status, None, text, x.with_session, false);
         let doubted = is_session_lost(status, None, text, x.with_session, false);
         if proven || doubted {
@@ -113,6 +124,9 @@ impl Audit {
     }
 
     pub(super) fn exchange_over(&mut self, at: At, exchange: u64, failed: Option<(String, bool)>) {
+        if self.lives.get(&at.generation).is_some_and(|l| l.apart == Some(exchange)) {
+            self.life_over(at, "the stream that brings its answers ended");
+        }
         let Some(x) = self.exchanges.remove(&exchange) else { return };
         if matches!(failed, Some((_, false)))
             && !x.redirected
@@ -123,6 +137,9 @@ impl Audit {
             life.ended.get_or_insert_with(|| "the server could not be reached".into());
         }
         let Some(key) = x.key else { return };
+        if x.status.is_some_and(|status| self.is_receipt(key, status)) {
+            return;
+        }
         match (failed, x.status) {
             (Some((why, false)), _) if x.redirected => {
                 // The first server took it in, if only to send it on.

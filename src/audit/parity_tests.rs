@@ -516,6 +516,35 @@ fn http_exchanges_prove_what_the_journal_says_they_prove() {
             both.same(&about);
         }
     }
+    // Where answers come on one stream the receipt of a POST is none, and its end is theirs.
+    for (status, cut, count) in
+        [(202, false, (1, 0, 0, 0)), (202, true, (0, 0, 1, 0)), (403, true, (0, 1, 0, 0))]
+    {
+        let mut both = Both::new();
+        both.tell(Event::Opened { transport: Transport::Http { url: "u".into() } });
+        both.tell(Event::Http { exchange: 3, what: get() });
+        both.tell(Event::Http { exchange: 3, what: Http::Endpoint { url: "/m".into() } });
+        both.call("{}", Some(2));
+        both.tell(Event::Http { exchange: 2, what: status_of(status, Some("text/plain"), None) });
+        both.tell(Event::Http { exchange: 2, what: Http::Body { raw: "Accepted".into(), cut: 0 } });
+        both.tell(Event::Http {
+            exchange: 2,
+            what: match status {
+                202 => Http::Failed { why: "cut".into(), connected: true },
+                _ => Http::End,
+            },
+        });
+        both.same(&format!("the receipt of {status}"));
+        both.tell(match cut {
+            true => Event::Http {
+                exchange: 3,
+                what: Http::Failed { why: "cut".into(), connected: true },
+            },
+            false => Event::Received { raw: rpc("1", result).into(), exchange: Some(3) },
+        });
+        both.same(&format!("{status}, cut {cut}"));
+        assert_eq!(ends(&both.1), count, "{status}, cut {cut}");
+    }
     // What should have been an answer and is no JSON.
     for (line, unknown) in [
         (r#"{"jsonrpc":"2.0","id":1,"result":{"v":NaN}}"#, 1),

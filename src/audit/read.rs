@@ -149,7 +149,7 @@ impl Reader {
                         resumes: method == "GET" && resumes_stream(headers),
                     },
                     Http::Resuming { .. } => Fact::Resumes { exchange },
-                    Http::Endpoint { .. } => Fact::Apart,
+                    Http::Endpoint { .. } => Fact::Apart { exchange },
                     Http::Unreadable { why } => Fact::Unreadable { exchange, why: why.clone() },
                     Http::Status { status, session, content_type, .. } => Fact::Status {
                         exchange,

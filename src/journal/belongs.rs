@@ -72,7 +72,7 @@ impl Session {
     ) -> Option<Place> {
         // Without an exchange of its own: stdio, or a log that doesn't tell.
         let asked = asked?;
-        if came == Some(asked) || self.answers_apart.contains(&generation) {
+        if came == Some(asked) || self.answers_apart.contains_key(&generation) {
             return None;
         }
         let Some(x) = came.and_then(|x| self.exchanges.get(&x)) else {

@@ -1,7 +1,7 @@
 //! What ends a call without an answer: writes that failed, limits, processes and exchanges that are over, statuses
 //! that refuse. Each says no more than it proves.
 
-use super::call::{CallId, Outcome};
+use super::call::{Call, CallId, Outcome};
 use super::event::Event;
 use super::exchange::Exchange;
 use super::fold::Session;
@@ -143,8 +143,11 @@ pub(crate) fn is_this_answer(id: Option<&Id>, asked: Option<&Id>, answer: &Answe
 
 /// An answer that redial can't or won't read: whatever it says, what became of the call is not known.
 pub(super) fn unreadable(s: &mut Session, at: Time, exchange: u64, why: &str) {
-    let Some(call) = s.exchanges.get(&exchange).and_then(|x| x.call) else { return };
-    end(s, at, call, Outcome::Unknown, format!("the answer was not read: {why}"));
+    let Some(x) = s.exchanges.get(&exchange) else { return };
+    let Some((call, status)) = x.call.map(|call| (call, x.status.unwrap_or(0))) else { return };
+    if !is_receipt(s, call, status) {
+        end(s, at, call, Outcome::Unknown, format!("the answer was not read: {why}"));
+    }
 }
 
 /// A body that is no JSON-RPC (HTML of a proxy, plain text).
@@ -152,6 +155,9 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     let Some(x) = s.exchanges.get(&exchange).cloned() else { return };
     let Some(call) = x.call else { return };
     let status = x.status.unwrap_or(0);
+    if is_receipt(s, call, status) {
+        return;
+    }
     let text = String::from_utf8_lossy(body);
     let shown = refusal::page_title(&text).unwrap_or_else(|| first_line(&text));
     let (outcome, why) = if proves_session_lost(status, None, &text, x.with_session, false) {
@@ -179,6 +185,25 @@ pub(super) fn plain_body(s: &mut Session, at: Time, exchange: u64, body: &Bytes)
     end(s, at, call, outcome, why);
 }
 
+/// A good status, whatever stands under it, where answers come on a stream of their own.
+fn is_receipt(s: &Session, call: CallId, status: u16) -> bool {
+    let apart = |c: &Call| s.answers_apart.contains_key(&c.generation);
+    (200..300).contains(&status) && s.calls.get(&call).is_some_and(apart)
+}
+
+/// The stream that brings a generation's answers is over: what waits for one gets none.
+fn stream_over(s: &mut Session, at: Time, exchange: u64, failed: Option<&String>) {
+    let mut of = s.answers_apart.iter().filter(|(_, x)| **x == exchange).map(|(g, _)| *g);
+    let Some(generation) = of.next() else { return };
+    let waits = |c: &&Call| c.generation == generation && c.is_pending() && c.live.task.is_none();
+    let calls: Vec<CallId> = s.calls.values().filter(waits).map(|c| c.id).collect();
+    let what = "the stream that brings the answers ended before this one was there";
+    let why = failed.map_or_else(|| what.to_owned(), |why| format!("{what}: {why}"));
+    for call in calls {
+        end(s, at, call, Outcome::Unknown, why.clone());
+    }
+}
+
 /// The exchange ended, properly or not.
 pub(super) fn exchange_over(
     s: &mut Session,
@@ -186,8 +211,13 @@ pub(super) fn exchange_over(
     exchange: u64,
     failed: Option<(&String, bool)>,
 ) {
+    stream_over(s, at, exchange, failed.map(|(why, _)| why));
     let Some(x) = s.exchanges.remove(&exchange) else { return };
     let Some(call) = x.call else { return };
+    // Also one that the client did not wait for.
+    if x.status.is_some_and(|status| is_receipt(s, call, status)) {
+        return;
+    }
     // What the server took on as a task, or asks more for, does not hang on this stream.
     if s.calls.get(&call).is_none_or(|c| c.live.task.is_some() || c.live.wants.is_some()) {
         return;

@@ -92,7 +92,7 @@ impl Session {
                 self.exchanges.entry(exchange).or_default().proxy = Some(proxy.clone());
             }
             Http::Endpoint { .. } => {
-                self.answers_apart.insert(event.generation);
+                self.answers_apart.insert(event.generation, exchange);
             }
             Http::Unreadable { why } => ends::unreadable(self, at, exchange, why),
             Http::Resuming { after_ms, .. } => {

@@ -17,7 +17,7 @@ use crate::json::raw;
 use crate::procs::Left;
 use crate::time::Time;
 use crate::wire::id::Id;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// How many lines worth telling are kept.
 const NOTES: usize = 200;
@@ -101,8 +101,9 @@ pub struct Session {
     pub(super) by_id: HashMap<(u32, Id), CallId>,
     /// Which call a later round belongs to, by the event that sent it.
     pub(super) rounds: HashMap<u64, CallId>,
-    /// Generations that speak HTTP+SSE of 2024-11-05: every answer comes on the one stream that is listened on.
-    pub(super) answers_apart: HashSet<u32>,
+    /// Generations that speak HTTP+SSE of 2024-11-05: every answer comes on the one stream that is listened on, which
+    /// is this exchange. What answers a POST there is a receipt.
+    pub(super) answers_apart: HashMap<u32, u64>,
 }
 
 impl Session {

@@ -383,8 +383,8 @@ fn wider_key(conn: &Connection, t: &Table, column: &str) -> Result<Option<Vec<St
     Ok(others.filter(|c: &Vec<String>| !c.is_empty()))
 }
 
-/// Tables beside the requests; views only where there are none, or where one is named. A view of the requests
-/// themselves is no effect of anything.
+/// Tables beside the requests, and views of what is none of those: effects are often behind one. A view of the
+/// requests, or of a table that is there itself, is no effect of anything more; where one is named, it is meant.
 fn without_views<'t>(
     conn: &Connection,
     requests: &Table,
@@ -400,11 +400,17 @@ fn without_views<'t>(
         read.is_empty() || read.iter().any(|name| own.contains(name))
     };
     let alone = tables.is_empty();
-    tables.extend(
-        views.into_iter().filter(|t| {
-            named.iter().any(|n| t.is(n)) || (alone && (t.is("tickets") || !derived(t)))
-        }),
-    );
+    let there: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
+    let of_one =
+        |t: &&Table| reads(conn, &t.name).iter().any(|name| there.contains(&name.as_str()));
+    let meant: Vec<&Table> = views
+        .into_iter()
+        .filter(|t| {
+            let named = named.iter().any(|n| t.is(n));
+            named || (alone && t.is("tickets")) || (!derived(t) && !of_one(t))
+        })
+        .collect();
+    tables.extend(meant);
     tables
 }
 
@@ -522,6 +528,25 @@ mod tests {
         let s = load_with(TWO, &["zlog", "tickets"]).unwrap();
         let names: Vec<&str> = s.effects.iter().map(|e| &*e.table).collect();
         assert_eq!(names, ["zlog", "tickets"]);
+    }
+
+    #[test]
+    fn a_view_of_what_is_no_table_here_may_hold_effects_too() {
+        let base = "CREATE TABLE requests(request_id TEXT PRIMARY KEY, status TEXT);
+             CREATE TABLE tickets(id INTEGER PRIMARY KEY, request_id TEXT); CREATE TABLE raw(id INTEGER PRIMARY KEY, rid TEXT);";
+        let of = |view: &str| load(&format!("{base} CREATE VIEW emails AS SELECT {view}")).unwrap();
+        assert_eq!(of("id, rid AS request_id FROM raw").undecided, ["tickets", "emails"]);
+        for derived in [
+            "* FROM tickets",
+            "t.request_id, r.id FROM tickets t JOIN raw r",
+            "request_id FROM requests",
+        ] {
+            let s = of(derived);
+            assert_eq!((s.effects.len(), s.undecided.len()), (1, 0), "{derived}");
+        }
+        let meant =
+            load_with(&format!("{base} CREATE VIEW emails AS SELECT * FROM tickets"), &["emails"]);
+        assert_eq!(&*meant.unwrap().effects[0].table, "emails");
     }
 
     #[test]

@@ -84,6 +84,45 @@ fn what_resumes_a_cut_stream_may_bring_its_answer() {
     assert_eq!(t.said().0, "ok");
 }
 
+/// HTTP+SSE of 2024-11-05: a stream that names where messages go, a call, and the receipt of its POST.
+fn receipted(status: u16, text: &str) -> Tape {
+    let mut t = Tape::over_http();
+    t.http(0.5, 3, get());
+    t.http(0.5, 3, t.stream_headers());
+    t.http(0.6, 3, Http::Endpoint { url: "/messages?id=1".into() });
+    t.call(1.0, Some(9));
+    t.http(1.5, 9, t.status(status, "text/plain"));
+    if !text.is_empty() {
+        t.http(1.6, 9, Http::Body { raw: text.as_bytes().to_vec().into(), cut: 0 });
+    }
+    t.http(1.7, 9, Http::End);
+    t
+}
+
+#[test]
+fn where_answers_come_on_one_stream_the_receipt_of_a_post_ends_no_call() {
+    for text in ["", "Accepted", "<html><title>ok</title></html>"] {
+        let mut t = receipted(202, text);
+        assert!(t.it().is_pending(), "{text}: {:?}", t.said());
+        t.received(2.0, OK, Some(3));
+        assert_eq!((t.said().0, t.said().1), ("ok", false), "{text}");
+    }
+    // Nor does its break, once it was there.
+    let mut t = receipted(202, "Accepted");
+    t.call(3.0, Some(11));
+    t.http(3.1, 11, t.status(202, "text/plain"));
+    t.http(3.2, 11, Http::Failed { why: "cut".into(), connected: true });
+    assert!(t.session.calls.values().all(|c| c.is_pending()), "{:?}", t.session.calls);
+    // A status that is none is the answer, and the end of the stream leaves nobody to wait for.
+    for (status, word) in [(403, "refused"), (500, "unknown"), (501, "unknown")] {
+        assert_eq!(receipted(status, "no").said().0, word);
+    }
+    let mut t = receipted(202, "Accepted");
+    t.http(2.0, 3, Http::Failed { why: "cut".into(), connected: true });
+    let (word, _, why) = t.said();
+    assert!(word == "unknown" && why.contains("the stream that brings the answers"), "{why}");
+}
+
 #[test]
 fn an_answer_that_names_another_request_is_somebody_elses() {
     let text = |t: &str| format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, quote(t));

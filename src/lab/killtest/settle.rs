@@ -70,7 +70,15 @@ impl Run {
             let effects = self.effects(t.n);
             let left = effects.left(&t.request_id).await?;
             explained += left.rows;
-            let Verdict::Effects(first) = t.verdict else { continue };
+            let first = match t.verdict {
+                Verdict::Effects(first) => first,
+                // Whatever the kill hit: work that was done twice for one request_id was done twice.
+                Verdict::Void(_) if left.effects > 1 => {
+                    t.verdict = Verdict::Effects(left.effects);
+                    continue;
+                }
+                Verdict::Void(_) => continue,
+            };
             if left.effects != first {
                 settled.late += 1;
                 t.late_from = Some(first);
