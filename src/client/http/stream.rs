@@ -246,8 +246,7 @@ async fn again(
     match response.status() {
         s if !s.is_success() => {
             let status = s.as_u16();
-            let said = response.text().await.unwrap_or_default();
-            let said = said.chars().take(4_096).collect::<String>();
+            let said = beginning(response).await;
             let error = raw::get(&said, "error").map(Answer::error);
             let (code, words) = match &error {
                 Some(Answer::Error { code, message, .. }) => (*code, message.as_str()),
@@ -266,6 +265,25 @@ async fn again(
         }
         _ => Ok(response),
     }
+}
+
+/// What a body begins with. One that has no end, or that nobody finishes, is looked at no further.
+async fn beginning(mut response: reqwest::Response) -> String {
+    let mut decoder = decoder(&response).ok().flatten();
+    let mut text = Vec::new();
+    let read = async {
+        while let (true, Ok(Some(chunk))) = (text.len() < PLAIN_LIMIT, response.chunk().await) {
+            match &mut decoder {
+                Some(decoder) => match decoder.feed(&chunk) {
+                    Ok(undone) => text.extend(undone),
+                    Err(_) => break,
+                },
+                None => text.extend_from_slice(&chunk),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), read).await.ok();
+    String::from_utf8_lossy(&text).chars().take(4_096).collect()
 }
 
 async fn drain(
