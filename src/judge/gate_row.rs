@@ -57,6 +57,10 @@ pub(super) fn reasons(g: &GateFacts<'_>, tool: Option<&Tool>) -> Vec<(Ask, Strin
         }
         (LedgerView::Read(_), _) => {}
     }
+    // A server that takes such a row over does the work once more.
+    if effects(f) > 0 && f.judged.as_ref().is_some_and(|j| j.state == State::Running) {
+        add(Ask::Ask, "an effect of this request exists, though its row is not done");
+    }
     if let Some(why) = owner_may_live(g) {
         add(Ask::Ask, why);
     }

@@ -138,6 +138,10 @@ fn what_is_not_certain_asks() {
         j.state = State::Running;
     }
     expect(&working, Ask::Ask, "may be alive");
+    if let Some(row) = working.row.as_mut() {
+        row.effects = vec![effect("r", "a")];
+    }
+    expect(&working, Ask::Ask, "an effect of this request exists");
     let lost = Facts { calls: vec![call("r", 1, 9.0).unknown(20.0)], ..no_row() };
     expect(&lost, Ask::Ask, "earlier call");
     expect(&facts("done", false, 0), Ask::Ask, "done without effect");

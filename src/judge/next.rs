@@ -174,6 +174,10 @@ fn stalled(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
 }
 
 fn working(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
+    if effects(facts) > 0 {
+        return "wait: its effect is there and its row is not done yet; do not repeat blindly, look at the effect first"
+            .into();
+    }
     let Some(judged) = &facts.judged else { return "wait, then look it up again".into() };
     if let Some(skew) = judged.skew_s {
         return format!(

@@ -130,6 +130,11 @@ fn running_rows() {
         &[Working],
         "take over from 02:59:10, if its limit is 120 s; a restarted server at once",
     );
+    expect(
+        &with_row("running", 1, false, 22.0),
+        &[Working],
+        "do not repeat blindly, look at the effect",
+    );
     expect(&with_row("abandoned", 0, false, NOW), &[Stalled], "may still be working");
     expect(&with_row("abandoned", 0, true, NOW), &[Abandoned], REPEAT);
 }

@@ -125,7 +125,7 @@ fn row(request: &Request) -> String {
     )
 }
 
-/// The exact command that would repeat it without the screen.
+/// The command that would repeat it without the screen. It asks as the screen does: nobody's yes stands in it.
 fn command(hands: &Hands, id: &str) -> Result<String, String> {
     let Some(client) = &hands.inspector.client else {
         return Err("no endpoint is attached: there is nothing to repeat it at".into());
@@ -150,8 +150,7 @@ fn command(hands: &Hands, id: &str) -> Result<String, String> {
         }
     }
     let words: Vec<String> = words.iter().map(|w| shell::word(w)).collect();
-    let (id, confirm) = (shell::id(id), shell::confirm(id));
-    Ok(format!("redial reissue {id} --confirm {confirm} {}", words.join(" ")))
+    Ok(format!("redial reissue {} {}", shell::id(id), words.join(" ")))
 }
 
 /// The frames of its newest call as they were on the wire: the call, then its answer.
