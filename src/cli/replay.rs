@@ -248,15 +248,18 @@ impl Play<'_> {
             Err(e) if e.exit == Exit::Gate => return Ok(step.gated(asked, e.what, true)),
             Err(e) => return Err(e),
         };
+        let twice = released.twice().map(|n| super::reissue::twice(n, &released.after.noun));
         let step = step.passed(asked);
-        let Some(s) = &released.call.settled else { return Ok(step.no_answer(String::new())) };
+        let Some(s) = &released.call.settled else {
+            return Ok(step.no_answer(String::new()).twice(twice));
+        };
         let now = match (&s.result, &s.error, s.outcome) {
             (Some(r), _, Outcome::Ok | Outcome::ToolError) => Said::Result(r.to_string()),
             (_, Some(e), Outcome::RpcError) => Said::Error(e.clone()),
             // Nothing left, and there is no connection that anything could leave on.
             (_, _, Outcome::NotSent) => return Err(Error::endpoint(s.why.clone())),
-            _ => return Ok(step.no_answer(s.why.clone())),
+            _ => return Ok(step.no_answer(s.why.clone()).twice(twice)),
         };
-        Ok(self.compared(step, p, &now))
+        Ok(self.compared(step, p, &now).twice(twice))
     }
 }

@@ -153,5 +153,13 @@ pub(super) fn other_request(c: &Call, text: &str, result: &Object<'_>) -> Option
     Some(Disowned::OtherRequest { own: short(&own, 64), named: short(&named, 64) })
 }
 
+/// The other request that this JSON-RPC error of a call names in its data.
+pub(super) fn other_error(c: &Call, error: &str) -> Option<Disowned> {
+    memchr::memmem::find(error.as_bytes(), b"request_id")?;
+    let own = request_named(c.args.as_deref()?)?;
+    let named = request_named(raw::get(error, "data")?).filter(|named| *named != own)?;
+    Some(Disowned::OtherRequest { own: short(&own, 64), named: short(&named, 64) })
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ mod answers;
 pub(crate) mod belongs;
 pub mod bounded;
 pub mod call;
+mod deeper;
 pub(crate) mod ends;
 pub mod event;
 pub(crate) mod exchange;

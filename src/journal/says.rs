@@ -2,6 +2,7 @@
 //! nothing in the answer speaks against them; what is not said stays unsaid.
 
 use super::call::{AnswerStatus, answer_texts, unwrapped};
+use super::deeper;
 use super::live::Task;
 use super::refusal::short;
 use crate::json::raw::{self, Object};
@@ -119,7 +120,36 @@ fn said_in(text: &str, result: &Object<'_>, legacy: bool) -> Result<Said, Answer
             false => said.alone(&text),
         }
     }
+    // Nothing is taken back by what is said deeper down but a "done".
+    if said.done && !said.failed {
+        let deeper = deeper::of_result(result);
+        said.failed |= deeper.failed;
+        said.doubted |= deeper.doubted;
+    }
     Ok(said)
+}
+
+/// What a word of a status means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    Done,
+    GoesOn,
+    Failed,
+    /// Of no list.
+    Other,
+}
+
+impl Word {
+    pub(super) fn of(word: &str) -> Word {
+        let word = word.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        let is_in = |list: &[&str]| list.contains(&word.as_str());
+        match () {
+            () if is_in(&DONE) => Word::Done,
+            () if is_in(&GOES_ON) => Word::GoesOn,
+            () if is_in(&FAILED) => Word::Failed,
+            () => Word::Other,
+        }
+    }
 }
 
 /// What all parts of an answer say together.
@@ -131,6 +161,8 @@ struct Said {
     /// A status of no list.
     other: bool,
     against: Option<Against>,
+    /// Something inside has a status that does not mean done: whose it is can't be told.
+    doubted: bool,
 }
 
 impl Said {
@@ -138,29 +170,27 @@ impl Said {
         match (self.failed || self.other, self.goes_on, self.done) {
             (true, ..) => AnswerStatus::Unknown,
             (_, true, _) => AnswerStatus::InProgress,
-            (_, _, true) => AnswerStatus::Done,
+            (_, _, true) if !self.doubted => AnswerStatus::Done,
             _ => AnswerStatus::Unsaid,
         }
     }
 
     fn word(&mut self, word: &str) {
-        let word = word.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-        if DONE.contains(&word.as_str()) {
-            self.done = true;
-        } else if GOES_ON.contains(&word.as_str()) {
-            self.goes_on = true;
-        } else if FAILED.contains(&word.as_str()) {
-            self.failed = true;
-        } else {
-            self.other = true;
+        match Word::of(word) {
+            Word::Done => self.done = true,
+            Word::GoesOn => self.goes_on = true,
+            Word::Failed => self.failed = true,
+            Word::Other => self.other = true,
         }
     }
 
     /// A text that is one word of the list and nothing else says what the word says; prose says nothing.
     fn alone(&mut self, text: &str) {
         let word = text.trim().trim_end_matches(['.', '!']).to_ascii_lowercase();
-        if DONE.contains(&word.as_str()) || GOES_ON.contains(&word.as_str()) {
-            self.word(&word);
+        match Word::of(&word) {
+            Word::Done => self.done = true,
+            Word::GoesOn => self.goes_on = true,
+            Word::Failed | Word::Other => {}
         }
     }
 
@@ -200,7 +230,7 @@ impl Said {
     }
 }
 
-fn is_true(value: &str) -> bool {
+pub(super) fn is_true(value: &str) -> bool {
     raw::as_bool(value) == Some(true)
         || value.trim() == "1"
         || raw::as_str(value).is_some_and(|s| s.eq_ignore_ascii_case("true"))
@@ -337,6 +367,61 @@ mod tests {
             r#"{"ok":false}"#
         );
         assert_eq!(answer_shown(r#"{"structuredContent":null,"content":[]}"#), "");
+    }
+
+    #[test]
+    fn a_done_is_taken_back_by_whatever_part_of_the_answer_says_otherwise() {
+        let done = r#"{"type":"text","text":"{\"status\":\"done\"}"}"#;
+        for (beside, want) in [
+            // Deeper down, in lists, under other spellings of the names.
+            (r#""structuredContent":{"result":1,"data":{"success":false}}"#, AnswerStatus::Unknown),
+            (r#""structuredContent":{"items":[{"ok":false}]}"#, AnswerStatus::Unknown),
+            (r#""structuredContent":{"job":{"state":"FAILED"}}"#, AnswerStatus::Unknown),
+            (r#""structuredContent":{"Status":"FAILED"}"#, AnswerStatus::Unknown),
+            (r#""structuredContent":{"isError":true}"#, AnswerStatus::Unknown),
+            (r#""structuredContent":{"error_message":"boom"}"#, AnswerStatus::Unknown),
+            (r#""structuredContent":{"x":"{\"ok\":false}"}"#, AnswerStatus::Unknown),
+            (r#""success":false"#, AnswerStatus::Unknown),
+            // Of the thing made, or of the work: it can't be told.
+            (r#""structuredContent":{"ticket":{"status":"open"}}"#, AnswerStatus::Unsaid),
+            (
+                r#""structuredContent":{"ticket":{"status":"done","error":null}}"#,
+                AnswerStatus::Done,
+            ),
+            (
+                r#""structuredContent":{"failed":0,"errors":[],"error_message":""}"#,
+                AnswerStatus::Done,
+            ),
+            (r#""_meta":{"status":"failed"}"#, AnswerStatus::Done),
+        ] {
+            let result = format!(r#"{{"content":[{done}],{beside}}}"#);
+            assert_eq!(answer_status(&result, true), want, "{result}");
+        }
+        for (text, want) in [
+            ("FAILED", AnswerStatus::Unknown),
+            ("Error: the ticket was not created", AnswerStatus::Unknown),
+            ("[{\"status\":\"failed\"}]", AnswerStatus::Unknown),
+            ("```json\n{\"ok\": false}\n```", AnswerStatus::Unknown),
+            ("the result: {\"success\": false}", AnswerStatus::Unknown),
+            ("Ticket T-1 was created {for you}", AnswerStatus::Done),
+            ("errors are rare", AnswerStatus::Done),
+        ] {
+            let quoted = raw::quote(text);
+            let item = format!(r#"{{"type":"text","text":{quoted}}}"#);
+            let result = format!(r#"{{"content":[{done},{item}]}}"#);
+            assert_eq!(answer_status(&result, true), want, "{result}");
+            let embedded =
+                format!(r#"{{"type":"resource","resource":{{"uri":"a:b","text":{quoted}}}}}"#);
+            let result = format!(r#"{{"content":[{embedded},{done}]}}"#);
+            assert_eq!(answer_status(&result, true), want, "{result}");
+        }
+        // Of an answer that says nothing, prose and what is deep inside makes no failure.
+        let unsaid = r#"{"content":[],"structuredContent":{"tickets":[{"status":"failed"}]}}"#;
+        assert_eq!(answer_status(unsaid, true), AnswerStatus::Unsaid);
+        let deep = format!("{}{}", r#"{"a":"#.repeat(200), "}".repeat(200))
+            .replace(r#""a":}"#, r#""a":1}"#);
+        let result = format!(r#"{{"content":[{done}],"structuredContent":{deep}}}"#);
+        assert_eq!(answer_status(&result, true), AnswerStatus::Unsaid, "not read to its ground");
     }
 
     #[test]

@@ -52,6 +52,11 @@ pub(super) fn answered(
     {
         return s.disown(at, call, why);
     }
+    if let Answer::Error { raw, .. } = answer
+        && let Some(why) = belongs::other_error(c, raw)
+    {
+        return s.disown(at, call, why);
+    }
     let mut settled = read(at, answer, &members, frame, legacy);
     if let (Answer::Result(r), Outcome::Ok) = (answer, settled.outcome) {
         if let Some(task) = Task::of_result(r, &members, at, legacy) {

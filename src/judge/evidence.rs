@@ -53,7 +53,8 @@ impl Lines {
             (LedgerView::Read(at), None) => self.add("ledger", Some(*at), "no row".into()),
         }
         if let (None, Some(at)) = (&facts.row, facts.row_vanished_at) {
-            self.add("ledger", Some(at), "its row was there and is gone".into());
+            let was = if facts.was_done { "done" } else { "there" };
+            self.add("ledger", Some(at), format!("its row was {was} and is gone"));
         }
     }
 

@@ -111,6 +111,8 @@ pub struct Facts {
     pub owner_goes_on: Option<GoesOn>,
     /// A row for it was seen earlier and is gone now (time it was first missed).
     pub row_vanished_at: Option<Time>,
+    /// That row was done when it was last seen: swept, and not taken back by an error.
+    pub was_done: bool,
     /// The arguments at hand against the row's hash.
     pub hash: HashCheck,
     /// Is it the same ledger.

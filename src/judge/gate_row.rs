@@ -102,7 +102,7 @@ enum Known {
 /// call from before the shortest retention makes a missing row worthless.
 fn earlier(g: &GateFacts<'_>) -> Known {
     let f = g.facts;
-    if f.loose_effects > 0 {
+    if f.loose_effects > 0 || f.was_done {
         return Known::Old;
     }
     let sent = f

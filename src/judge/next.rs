@@ -14,6 +14,9 @@ pub(super) const REPEAT: &str = "repeat with the same request_id";
 /// How a first delivery is suggested.
 pub(super) const DELIVER: &str = "sending it is a first delivery";
 
+/// Of a request whose row was done and is gone.
+const SWEPT: &str = "do not repeat: its row was done when it was last seen here, and is gone since; a repeat would do the work again";
+
 /// A takeover that is further away is no prospect.
 const DAY_S: f64 = 24.0 * 3600.0;
 
@@ -223,6 +226,7 @@ fn rejected(facts: &Facts, wire: &WireFacts<'_>) -> String {
 
 fn unknown(facts: &Facts, wire: &WireFacts<'_>) -> String {
     match &facts.ledger {
+        LedgerView::Read(_) if facts.was_done => SWEPT.into(),
         LedgerView::Read(_) if wire.too_old() => "look it up by other means: the call is so old that its row \
                                                   may have been swept; repeating it may run the work again"
             .into(),
@@ -257,6 +261,7 @@ fn foreign(facts: &Facts, verdict: &Verdict) -> String {
 
 fn not_known(facts: &Facts) -> String {
     match &facts.ledger {
+        LedgerView::Read(_) if facts.was_done => SWEPT.into(),
         LedgerView::Read(_) if facts.row_vanished_at.is_some() => {
             "its row was here and is gone (released or swept): find out why; a repeat may run the work again".into()
         }

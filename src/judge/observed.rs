@@ -193,17 +193,22 @@ fn ran_here(call: &Call) -> bool {
 pub fn answer_of(row: &Row, call: &Call) -> bool {
     let said = call.settled.as_ref().and_then(|s| answer_object(s.result.as_deref()?));
     let Some(said) = said.filter(|_| row.status == DONE) else { return false };
-    let ids = |object: &str| -> Vec<String> {
+    let ids = |object: &str| -> BTreeMap<String, String> {
         let members = raw::members(object).unwrap_or_default().into_iter();
         let named = members.filter(|(name, _)| name.to_ascii_lowercase().ends_with("id"));
-        // The caller's own word is in every answer.
-        let values = named.filter_map(|(_, v)| raw::as_str(v)).filter(|v| *v != row.request_id);
-        values.filter(|v| v.len() >= OWN_WORD).collect()
+        let values = named.filter_map(|(name, v)| Some((name.into_owned(), raw::as_str(v)?)));
+        values.filter(|(_, v)| v.len() >= OWN_WORD && *v != row.request_id).collect()
     };
     let stored = row.result.as_deref().map(ids).unwrap_or_default();
-    let effects = row.effects.iter().map(|e| &e.key);
-    let known: Vec<&String> = stored.iter().chain(effects).collect();
-    ids(&said).iter().any(|v| known.contains(&v))
+    let said = ids(&said);
+    // Both name the same kind of thing, and mean two of them: another server did what the row says.
+    if said.iter().any(|(name, v)| stored.get(name).is_some_and(|other| other != v)) {
+        return false;
+    }
+    // The caller's own words are in everybody's answer.
+    let args = call.args.as_deref().unwrap_or_default();
+    let known: Vec<&String> = stored.values().chain(row.effects.iter().map(|e| &e.key)).collect();
+    said.values().any(|v| known.contains(&v) && !args.contains(v.as_str()))
 }
 
 /// What the answer says of itself: whether it is the stored result of an earlier run.
@@ -499,12 +504,13 @@ mod tests {
         assert!(seen(&end(&pid, std::slice::from_ref(&lost), &gens)));
 
         // An earlier row that its own answer names: work done there and then.
-        let stored = r#"{"ticket_id": "T-8780d74f", "title": "a"}"#;
+        let stored = r#"{"ticket_id": "T-8780d74f", "title": "a", "customer_id": "customer-42", "shop_id": "shop-north"}"#;
         let done = Row { result: Some(stored.into()), ..row("old", "done", "serverB", 5.0) };
         let rows = [done, rows[0].clone()];
         let earlier = |object: &str| {
             let mut c = answered("old", object, AnswerStatus::Done);
             c.sent_at = t(4.0);
+            c.args = Some(r#"{"request_id":"old","customer_id":"customer-42"}"#.into());
             c.settled.as_mut().unwrap().at = t(6.0);
             [c, lost.clone()]
         };
@@ -514,6 +520,9 @@ mod tests {
             (r#"{"ticket_id":"T-8780d74f","title":"a"}"#, false),
             (r#"{"ticket_id":"T-00000000","replayed":false}"#, false),
             (r#"{"replayed":false}"#, false),
+            // The caller's own words, and a word that both have beside another thing.
+            (r#"{"customer_id":"customer-42","replayed":false}"#, false),
+            (r#"{"ticket_id":"T-00000000","shop_id":"shop-north","replayed":false}"#, false),
         ] {
             let got = end(&rows, &earlier(object), &gens);
             assert_eq!(seen(&got), proven, "{object}: {got:?}");

@@ -167,9 +167,12 @@ fn beside_a_ledger(facts: &Facts, wire: &WireFacts<'_>) -> Option<Verdict> {
         }
         Wire::ReceiverEnded => Verdict::NoClaim,
         Wire::Unknown => Verdict::OutcomeUnknown,
-        Wire::Error if strange => Verdict::OutcomeUnknown,
+        // An error that came before the row was done, or after: no call of it took the row back.
+        Wire::Error if strange || facts.was_done => Verdict::OutcomeUnknown,
         Wire::Error if gone => Verdict::Released,
         Wire::Error => Verdict::Rejected,
+        // No call of ours came there; somebody's did.
+        Wire::NeverArrived if gone => Verdict::OutcomeUnknown,
         Wire::NeverArrived => Verdict::NeverArrived,
     })
 }

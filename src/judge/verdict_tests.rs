@@ -182,6 +182,19 @@ fn no_row_and_calls() {
     let error = sent().settle(12.0, Outcome::ToolError, "the tool answered with an error: boom");
     let f = Facts { calls: vec![error.clone()], row_vanished_at: Some(t(11.0)), ..paired() };
     expect(&f, &[Released], "fix the cause of the error, then repeat with the same request_id");
+    // A row that was done was swept: an error, whenever it came, has not taken it back.
+    for calls in [vec![error.clone()], vec![sent().not_sent(9.0)], vec![sent().unknown(20.0)]] {
+        let swept = Facts { calls, was_done: true, ..f.clone() };
+        let last = conclude_utc(&swept, NOW);
+        assert!(matches!(last.verdicts[..], [OutcomeUnknown | InFlight]), "{last:?}");
+        if last.verdicts == [OutcomeUnknown] {
+            expect(&swept, &[OutcomeUnknown], "do not repeat: its row was done");
+        }
+    }
+    let elsewhere = Facts { calls: vec![sent().not_sent(9.0)], ..f.clone() };
+    expect(&elsewhere, &[OutcomeUnknown], "look it up by other means");
+    let nobody = Facts { calls: vec![], was_done: true, ..f.clone() };
+    expect(&nobody, &[NotKnown], "do not repeat: its row was done");
     let f = Facts { loose_effects: 1, ..f };
     expect(&f, &[EffectWithoutRequest, Released], "do not repeat");
     let f = Facts { calls: vec![error.clone()], ..paired() };

@@ -145,6 +145,7 @@ impl<'a> Context<'a> {
             request_id: request_id.to_owned(),
             twins: twins.collect(),
             judged,
+            was_done: read && ledger.row.is_none() && self.histories.went_done(request_id),
             row_vanished_at: self
                 .histories
                 .vanished_at(request_id)

@@ -221,6 +221,11 @@ impl Histories {
         was.flatten()
     }
 
+    /// A row that is gone was done when it was last seen.
+    pub fn went_done(&self, request_id: &str) -> bool {
+        self.rows.get(request_id).is_some_and(|s| s.gone.is_some() && s.status == "done")
+    }
+
     /// Since when a row that was there is missed.
     pub fn vanished_at(&self, request_id: &str) -> Option<Time> {
         self.rows.get(request_id)?.gone
@@ -365,6 +370,7 @@ mod tests {
         // `b` is gone and its rowid was given to another request.
         h.window(&[at(3, "c"), at(2, "new")], 2, 3, t(5.0));
         assert_eq!(h.vanished_at("b"), Some(t(5.0)));
+        assert!(!h.went_done("b"));
         assert_eq!(
             (h.vanished_at("a"), h.vanished_at("c"), h.vanished_at("new")),
             (None, None, None)

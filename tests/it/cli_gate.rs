@@ -339,6 +339,19 @@ fn a_repeat_that_ends_with_two_effects_says_so_and_is_not_good() {
     ran.expect(1, &["this request has 2 tickets now: its work ran more than once"]);
     let ran = redial(&t.reissue(&["--confirm", "r-1", "--json"]));
     assert_eq!((ran.exit, ran.text(&["effects_after"])), (1, "2".into()), "{}", ran.all());
+    // A recorded session made again says it, too, though each answer is the recorded one.
+    let tape = Path::new(&t.ledger).with_file_name("one.jsonl");
+    let at = r#""t":"2026-11-29T03:00:00Z","mono_us":0,"gen":1"#;
+    let call = redial::json::raw::quote(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_ticket","arguments":{ARGS}}}}}"#
+    ));
+    let opened = format!(r#"{{"seq":1,{at},"kind":"opened","transport":"stdio","command":["x"]}}"#);
+    let sent = format!(r#"{{"seq":2,{at},"kind":"sent","text":{call}}}"#);
+    std::fs::write(&tape, format!("{opened}\n{sent}\n")).unwrap();
+    let path = tape.to_str().unwrap();
+    let replay = ["replay", path, "--confirm-tool", "create_ticket", "--ledger", &t.ledger];
+    let ran = redial(&both(&replay, &["--http", &t.url]));
+    ran.expect(1, &["this request has 2 tickets now: its work ran more than once"]);
 }
 
 #[test]

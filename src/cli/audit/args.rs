@@ -36,7 +36,7 @@ pub struct AuditArgs {
     #[arg(long, conflicts_with_all = ["json", "junit", "fresh_sessions"])]
     pub report: bool,
     /// Call each recorded call again on a session of its own, with fresh request_ids, and name the tools that need another
-    #[arg(long, conflicts_with_all = ["ledger", "contracts"])]
+    #[arg(long, conflicts_with = "contracts")]
     pub fresh_sessions: bool,
     /// With --fresh-sessions: let the gate pass calls of this tool (repeatable)
     #[arg(long, value_name = "NAME", requires = "fresh_sessions")]

@@ -9,7 +9,9 @@ use crate::audit::{Finding, Findings};
 use crate::cli::connect::{known_tool, open, settings};
 use crate::cli::interrupt::{Interrupt, watched};
 use crate::cli::json::document;
+use crate::cli::open::open_ledger;
 use crate::cli::plain::{Cell, Plain, Role, print_raw};
+use crate::cli::reissue::twice;
 use crate::cli::report::{Done, Failure};
 use crate::client::{Client, Endpoint, Era, Settings};
 use crate::config::Config;
@@ -19,6 +21,7 @@ use crate::inspect::reissue::{Wish, stopped};
 use crate::journal::Outcome;
 use crate::json::raw;
 use crate::judge::Rules;
+use crate::ledger::Ledger;
 use crate::model::arguments::{Candidate, Source};
 use crate::record::redact::MASK;
 use crate::recording::Recording;
@@ -37,6 +40,11 @@ struct Runs<'a> {
     interrupt: Interrupt,
     source: Source,
     asks: Vec<script::Ask>,
+    /// Where the effects of each request are counted, if one was given.
+    ledger: Option<Ledger>,
+    rules: Rules,
+    /// Requests with more than one effect, in words: each is sent once in a run.
+    twice: Mutex<Vec<String>>,
 }
 
 /// One run's answers, and which values it had for the recorded ones.
@@ -54,6 +62,7 @@ pub async fn run(a: &AuditArgs, config: &Config) -> Done {
         return Err(Error::ledger(what).into());
     }
     let endpoint = a.endpoint.required()?;
+    let (ledger, rules) = open_ledger(&a.ledger)?;
     let mut runs = Runs {
         a,
         config,
@@ -62,6 +71,9 @@ pub async fn run(a: &AuditArgs, config: &Config) -> Done {
         interrupt: Interrupt::listen(),
         source: Source::Recording(r.path().display().to_string()),
         asks,
+        ledger,
+        rules,
+        twice: Mutex::default(),
     };
     let mut notes = Vec::new();
     if a.endpoint.era.is_none() && runs.settings.era == Era::Auto {
@@ -102,6 +114,7 @@ pub async fn run(a: &AuditArgs, config: &Config) -> Done {
         let what = format!("interrupted ({name}): nothing can be told of calls that were not made");
         return Err(Error::new(Exit::Unknown, what).into());
     }
+    notes.extend(runs.told_twice().iter().cloned());
     let verdicts: Vec<Verdict> = played.iter().map(|p| judge(p, &to_own, &to_again)).collect();
     Ok(report(a, &runs, &played, &verdicts, &notes))
 }
@@ -135,7 +148,7 @@ impl Runs<'_> {
     }
 
     fn inspector(&self, client: &Client) -> Inspector {
-        let mut i = Inspector::new(None, Some(client.clone()), Rules::default());
+        let mut i = Inspector::new(self.ledger.clone(), Some(client.clone()), self.rules);
         i.read_only = self.a.read_only.read_only;
         i.look_up.clone_from(&self.a.lookup);
         i.hints = self.config.hint_overrides();
@@ -181,6 +194,10 @@ impl Runs<'_> {
             watched(&client, &self.interrupt, &self.a.lookup, work).await?;
         }
         Ok(run.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn told_twice(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.twice.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// One call, behind the gate, made once.
@@ -234,7 +251,13 @@ impl Runs<'_> {
                 }
             )));
         }
-        let call = inspector.carry_out(&prepared, confirmed.as_deref()).await?.call;
+        let released = inspector.carry_out(&prepared, confirmed.as_deref()).await?;
+        if let Some(n) = released.twice() {
+            let words = twice(n, &released.after.noun);
+            let id = request_id.as_deref().unwrap_or_default();
+            self.told_twice().push(format!("{tool} {id}: {words}"));
+        }
+        let call = released.call;
         let Some(s) = call.settled else { return Ok(Got::Nothing("not settled".into())) };
         Ok(match (&s.result, &s.error, s.outcome) {
             (Some(r), _, Outcome::Ok | Outcome::ToolError) => {
@@ -341,6 +364,7 @@ fn report(
         .count();
     // What was not judged is not cleared: the rest is no all-clear.
     let exit = match all.total() {
+        _ if !runs.told_twice().is_empty() => Exit::Found,
         _ if a.read_only.read_only && stopped > 0 => Exit::Gate,
         1.. => Exit::Found,
         0 if stopped > 0 => Exit::Gate,

@@ -28,6 +28,9 @@ pub struct Step {
     /// It went out, or may have.
     #[serde(skip)]
     left: bool,
+    /// Its request has more than one effect now.
+    #[serde(skip)]
+    twice: bool,
 }
 
 impl Step {
@@ -53,6 +56,7 @@ impl Step {
             gate: None,
             changes: Vec::new(),
             left: false,
+            twice: false,
         }
     }
 
@@ -104,8 +108,21 @@ impl Step {
         Step { result: c.word(), changes, left: true, ..self }
     }
 
+    /// The work of its request ran more than once, whatever was answered; `words` say so.
+    pub fn twice(mut self, words: Option<String>) -> Step {
+        if let Some(words) = words {
+            self.twice = true;
+            self.why = Some(match self.why.take().filter(|w| !w.is_empty()) {
+                Some(why) => format!("{words}; {why}"),
+                None => words,
+            });
+        }
+        self
+    }
+
     fn differs(&self) -> bool {
-        matches!(self.result, "differs" | "now_an_error" | "now_a_result" | "no_answer")
+        self.twice
+            || matches!(self.result, "differs" | "now_an_error" | "now_a_result" | "no_answer")
     }
 }
 
@@ -162,6 +179,9 @@ impl Report {
     pub fn finish(&self, json: bool, read_only: bool) -> Exit {
         self.print(json);
         let none_left = !self.steps.iter().any(|s| s.left);
+        if self.steps.iter().any(|s| s.twice) {
+            return Exit::Found;
+        }
         match &self.broke_off {
             Some(_) if none_left => Exit::Endpoint,
             None if read_only && self.gated() > 0 => Exit::Gate,
@@ -188,6 +208,7 @@ impl Report {
         p.gap();
         for s in &self.steps {
             let role = match s.result {
+                _ if s.twice => Role::Bad,
                 "same" => Role::Good,
                 "skipped" => Role::Dim,
                 "planned" | "sent" => Role::Text,

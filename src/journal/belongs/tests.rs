@@ -180,6 +180,24 @@ fn an_answer_that_names_another_request_is_somebody_elses() {
 }
 
 #[test]
+fn an_error_that_names_another_request_is_somebody_elses_too() {
+    for (data, word) in [
+        (r#"{"request_id":"agent-77"}"#, "unknown"),
+        (r#"{"request_id":"r-1"}"#, "rpc_error"),
+        (r#"{"seen":[{"request_id":"agent-77"}]}"#, "rpc_error"),
+        (r#""request_id agent-77""#, "rpc_error"),
+    ] {
+        let frame = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-32000,"message":"no","data":{data}}}}}"#
+        );
+        let mut t = Tape::over_stdio();
+        t.call(1.0, None);
+        t.received(2.0, &frame, None);
+        assert_eq!(t.said().0, word, "{data}: {}", t.said().2);
+    }
+}
+
+#[test]
 fn numbers_and_strings_name_the_same_request() {
     let named = |o: &str| request_named(o);
     assert_eq!(named(r#"{"request_id":5}"#), named(r#"{"request_id":"5"}"#));
