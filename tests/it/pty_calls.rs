@@ -85,7 +85,8 @@ fn a_call_is_given_up_and_named_when_quitting() {
 #[test]
 fn an_answer_that_comes_late_stands_in_the_log_of_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let mut pty = calling(folder.path(), "2");
+    // Long enough for a slow machine to read the question and answer it.
+    let mut pty = calling(folder.path(), "5");
     pty.send("x");
     pty.wait_for("Cancel it? y cancels, w stops waiting");
     pty.answer("w");
@@ -147,7 +148,10 @@ fn everything_that_can_be_copied_of_a_call_is_what_it_says() {
         "{command}"
     );
     let bin = Path::new(EXE).parent().unwrap().to_str().unwrap();
-    let (status, said) = sh(&format!("{command} --json"), bin);
+    // It holds nobody's yes: where nobody can be asked, nothing is sent.
+    assert_eq!(sh(&format!("{command} --json"), bin).0, Some(3));
+    let confirmed = command.replacen(" new-2 ", " new-2 --confirm new-2 ", 1);
+    let (status, said) = sh(&format!("{confirmed} --json"), bin);
     let said: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(
         (status, said["replayed"].as_bool(), said["effects_after"].as_u64()),
