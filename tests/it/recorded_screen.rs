@@ -40,6 +40,12 @@ impl Agent {
         agent.say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#);
         agent.hear();
         agent.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        // The server's own word for itself proves an owner only where it stands before the first call; it comes on
+        // another pipe than the answers.
+        until("its boot id is taken down", || {
+            let text = std::fs::read_to_string(&agent.out).ok()?;
+            text.contains("boot id ").then_some(())
+        });
         agent
     }
 
