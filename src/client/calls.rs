@@ -52,7 +52,7 @@ pub(super) enum Stopped {
 }
 
 /// When the list of tools is read again: at once after the first change, then ever more seldom while a server
-/// goes on changing it (field log, row 75).
+/// goes on changing it.
 #[derive(Default)]
 pub(super) struct Relist {
     /// When it is due.

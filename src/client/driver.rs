@@ -249,7 +249,7 @@ impl Driver {
                 self.ready(conn);
             }
             Err(Failure::Ended { why, probed: true }) if auto => {
-                // Some servers end at a method they don't know (field log, row 92): not a crash, a fresh process.
+                // Some servers end at a method they don't know: not a crash, a fresh process.
                 self.without_probe(format!("the server ended at the probe ({why})")).await;
             }
             Err(Failure::Poisoned(why)) if auto => {

@@ -1,4 +1,4 @@
-//! Finding out which era a server speaks, opening it, and reading its tools (protocol.md, section 4).
+//! Finding out which era a server speaks, opening it, and reading its tools.
 //!
 //! The verdict never hangs on one error code; an outage or a refusal of credentials is no verdict. Every
 //! frame sent here is marked as a probe or as part of the handshake.
@@ -190,7 +190,7 @@ async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Res
             conn.agree(Protocol { version: MODERN.to_owned(), modern: true });
             return Ok(());
         }
-        // Some servers answer with an error where a counter-offer belongs (field log, rows 90 and 91).
+        // Some servers answer with an error where a counter-offer belongs.
         let lower = LEGACY.iter().find(|v| **v != version && offered.iter().any(|o| o == **v));
         match lower {
             Some(v) if !stepped => {
@@ -291,7 +291,7 @@ pub(super) async fn again(conn: &Arc<Conn>) -> Result<(), Failure> {
 const PAGES: usize = 2_000;
 
 /// Reads all pages of `tools/list`; the fold makes the list of them. Stops at a cursor it has seen, since
-/// some servers never move theirs (field log, row 76), and after [`PAGES`].
+/// some servers never move theirs, and after [`PAGES`].
 pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
@@ -354,8 +354,8 @@ pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The newest revision older than the agreed one that a refusal names, where it is about the revision (field log,
-/// row 90).
+/// The newest revision older than the agreed one that a refusal names, where it is about the revision.
+///
 fn older_version(conn: &Conn, words: &str) -> Option<&'static str> {
     let agreed = conn.protocol().filter(|p| !p.modern)?;
     let about = words.to_ascii_lowercase().contains("protocol version")

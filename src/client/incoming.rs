@@ -1,5 +1,5 @@
 //! What comes in on a connection: journal first, then whoever waits for it. Called by the readers, so nothing here
-//! ever waits (field log, rows 74 and 75): a question that takes time is answered by a task of its own.
+//! ever waits: a question that takes time is answered by a task of its own.
 
 use super::conn::{Conn, Reply, Transport};
 use super::driver::LinkEvent;
@@ -85,7 +85,7 @@ impl Conn {
     /// An answer reaches whoever waits only where it may come: on the exchange that asked.
     fn take(self: &Arc<Conn>, frame: Frame<'_>, came: Option<u64>, raw: impl FnOnce() -> Bytes) {
         match frame {
-            // Some servers can say no more than why they can't start (field log, row 73).
+            // Some servers can say no more than why they can't start.
             Frame::Response { id: None | Some(Id::Null), answer: Answer::Error { .. } } => {
                 self.resolve_near(None, came, Reply::Frame(raw()));
             }
@@ -115,7 +115,7 @@ impl Conn {
     }
 
     /// The server asks us. `ping` is answered, what was advertised is answered in its own time, and everything
-    /// else is refused at once, so that no server waits for us (field log, row 74).
+    /// else is refused at once, so that no server waits for us.
     fn asked(self: &Arc<Conn>, id: &Id, method: &str, params: &str) {
         if self.is_modern() {
             // 2026-07-28 has no requests to a client, and a client must not send answers.

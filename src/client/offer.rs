@@ -1,5 +1,5 @@
 //! What redial offers a server that asks: only what it can answer is advertised, and everything else is refused
-//! at once (field log, row 74). Never shows anything itself: a person is asked through a channel.
+//! at once. Never shows anything itself: a person is asked through a channel.
 
 use crate::journal::CallId;
 use crate::json::raw;

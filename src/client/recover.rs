@@ -1,5 +1,5 @@
 //! What follows an end: waiting, a fresh process, a new session, another era; and our own end of an endpoint.
-//! Bounded and told in one line each: no spin, no endless re-initialise (field log, rows 58 and 78).
+//! Bounded and told in one line each: no spin, no endless re-initialise.
 
 use super::backoff;
 use super::conn::{Ask, Conn, Reply, Transport};

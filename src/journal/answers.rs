@@ -1,5 +1,5 @@
 //! The part of the fold that reads what came in: whose answer it is, or which kind of odd it is. Near, second,
-//! late and stray answers are four things (field log, row 17), and none of them ends anything.
+//! late and stray answers are four things, and none of them ends anything.
 
 use super::belongs::Disowned;
 use super::call::CallId;
@@ -104,7 +104,7 @@ impl Session {
     ) {
         let x = exchange.and_then(|x| self.exchanges.get(&x)).cloned();
         // A POST refused with a status carries a body whose id is null, wrong or missing: the exchange tells
-        // whose answer it is (protocol.md, section 9).
+        // whose answer it is.
         if let Some(x) = &x
             && x.status.is_some_and(|s| !(200..300).contains(&s))
         {

@@ -229,7 +229,7 @@ pub fn answer_shown(result: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// A result without content of any kind: no text, no other item, no structured object (field log, row 47).
+/// A result without content of any kind: no text, no other item, no structured object.
 pub fn is_wordless(result: &str) -> bool {
     let items = raw::get(result, "content").and_then(raw::items).unwrap_or_default();
     let blank = |item: &str| raw::get_str(item, "text").is_some_and(|t| t.trim().is_empty());

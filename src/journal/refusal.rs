@@ -75,8 +75,8 @@ pub fn auth_words(header: &str) -> String {
     if parts.is_empty() { first_line(header) } else { format!("{scheme}, {}", parts.join(", ")) }
 }
 
-/// Whether an HTTP answer puts the session in doubt, so that a new one is to be opened before anything else is sent
-/// (protocol.md, section 9). It says nothing of the call that met it: that is [`proves_session_lost`]. A 404 with
+/// Whether an HTTP answer puts the session in doubt, so that a new one is to be opened before anything else is sent.
+/// It says nothing of the call that met it: that is [`proves_session_lost`]. A 404 with
 /// -32601 is an unknown method; a 400 about the protocol version is not a lost session; and an error that carries
 /// the id of our request (`own_id`), or a code that no transport uses, may come from the work itself: whoever looks
 /// sessions up has not read that far. A 404 that also says so still ends the session.
@@ -194,7 +194,7 @@ fn is_refusal_of_session(text: &str) -> bool {
 }
 
 /// Whether a modern request was refused by a server that wants `initialize` first: an older server took the
-/// place of a modern one (protocol.md, section 9: "we sent none: re-initialise"). Whole sentences of transports
+/// place of a modern one. Whole sentences of transports
 /// only: a tool may fail to initialize something, too.
 pub fn wants_initialize(status: u16, code: Option<i64>, text: &str) -> bool {
     status == 400 && is_transports(code) && is_refusal_of_session(text)
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_means_a_lost_session_and_what_does_not() {
-        // Status, code, text, a session was sent; measured answers of real servers (protocol.md, section 9).
+        // Status, code, text, a session was sent; measured answers of real servers.
         let rows = [
             (404, Some(-32001), "Session not found", true, true),
             (404, Some(-32600), "Session not found", true, true),

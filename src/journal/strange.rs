@@ -1,5 +1,5 @@
-//! Names what comes on stdout and is not MCP: LSP framing, pretty-printed messages, lines over the limit
-//! (field log, rows 66 to 71). Marks it in words; never takes it for a message.
+//! Names what comes on stdout and is not MCP: LSP framing, pretty-printed messages, lines over the limit.
+//! Marks it in words; never takes it for a message.
 
 use super::belongs::Disowned;
 use super::call::Outcome;

@@ -94,8 +94,8 @@ pub fn waiting_on(call: &Call, mute: &Mute, now: Time) -> Waiting {
     Waiting { clauses, percent: live.progress.as_ref().and_then(Progress::percent) }
 }
 
-/// What a link that is not ready waits for at `now`: how long it starts already, and the child's newest stderr line
-/// (field log, row 57). `None` when it is not connecting.
+/// What a link that is not ready waits for at `now`: how long it starts already, and the child's newest stderr line.
+/// `None` when it is not connecting.
 pub fn starting(session: &Session, now: Time) -> Option<String> {
     let link = session.link.as_ref().filter(|l| l.state == LinkState::Connecting)?;
     let g = session.generation();

@@ -11,7 +11,7 @@ use super::words::{Judged, Seal, State, Strength};
 use crate::ledger::Row;
 use crate::time::{Time, span};
 
-/// Clocks of one machine differ by tens of milliseconds (field log, row 33); less than this is no skew.
+/// Clocks of one machine differ by tens of milliseconds; less than this is no skew.
 const SKEW_S: f64 = 1.0;
 
 /// Whether one process at a time claims in this ledger (configuration `owners = one|many`).

@@ -142,8 +142,8 @@ fn is_error(c: &Call) -> bool {
     matches!(c.outcome(), Some(Outcome::ToolError | Outcome::RpcError)) && !is_wordless(c)
 }
 
-/// An error without a word may be a bridge's that lost its server: it says nothing of the work (field log,
-/// row 47).
+/// An error without a word may be a bridge's that lost its server: it says nothing of the work.
+///
 fn is_wordless(c: &Call) -> bool {
     let result = c.settled.as_ref().filter(|s| s.outcome == Outcome::ToolError);
     result.and_then(|s| s.result.as_ref()).is_some_and(|r| crate::journal::call::is_wordless(r))

@@ -24,7 +24,7 @@ fn probed(status: &'static str, error: &'static str) -> FakeHttp {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_refusal_of_the_probe_leads_to_initialize() {
-    // Measured answers of real servers (protocol.md, section 4), and some that are merely possible.
+    // Measured answers of real servers, and some that are merely possible.
     for (status, body) in [
         (
             "400 Bad Request",

@@ -202,7 +202,7 @@ async fn malformed_answers_and_strays_cost_nothing_but_themselves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_probe_that_spoils_a_process_ends_in_a_fresh_one_with_initialize_first() {
-    // After a `server/discover` this one refuses everything, as some servers do (field log, row 94).
+    // After a `server/discover` this one refuses everything, as some servers do.
     let script = script(
         r#"IFS= read -r first; case "$first" in *discover*)
   while IFS= read -r line; do id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')

@@ -1,6 +1,6 @@
 //! The optional GET stream of a legacy session, kept open so that the server can speak, and its death is
 //! noticed, while nothing is asked. A server without one answers 405 (or 404, 400, 406): then there is none,
-//! and it is not asked again. No reconnect storm (field log, row 81): streams that bring nothing are asked for
+//! and it is not asked again. No reconnect storm: streams that bring nothing are asked for
 //! ever more seldom.
 
 use super::stream::{Flow, Resume, Stop, unfinished};

@@ -69,7 +69,7 @@ pub(super) async fn run(conn: Arc<Conn>, mut post: Post) {
             log(event::Http::Body { raw, cut });
         }
     }
-    // Nothing in the answer to a notification matters (field log, row 80), but a lost session does.
+    // Nothing in the answer to a notification matters, but a lost session does.
     log(event::Http::End);
     // Before whoever waits goes on: what it sends next must not meet the session that is in doubt.
     if let Some(event) = doubt {
