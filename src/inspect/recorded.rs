@@ -17,6 +17,21 @@ pub use crate::journal::generation::{RECORDED_CALLS, RECORDED_GENERATIONS};
 #[derive(Clone)]
 pub struct Recorded(Arc<Mutex<Recording>>);
 
+/// How far a recording has been taken in: two that are equal show the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TakenIn {
+    /// Bytes of the file.
+    bytes: u64,
+    /// Headers: a file of several sessions has one for each.
+    headers: usize,
+    /// Nobody writes it any more.
+    pub over: bool,
+}
+
+fn taken_in(r: &Recording) -> TakenIn {
+    TakenIn { bytes: r.progress().0, headers: r.headers.len(), over: !r.is_being_written() }
+}
+
 impl Recorded {
     /// Attaches an open recording.
     pub fn new(recording: Recording) -> Recorded {
@@ -40,22 +55,24 @@ impl Recorded {
         f(&r)
     }
 
-    /// Takes one more piece of the file in; whether anything was new, and whether there is more.
+    /// Takes one more piece of the file in; whether there is more.
     ///
     /// # Errors
     /// Exit 6 when it can't be read any more.
-    pub fn advance(&self) -> Result<(bool, bool)> {
-        let mut r = self.lock();
-        let before = (r.progress().0, r.headers.len());
-        let more = r.advance()?;
-        Ok(((r.progress().0, r.headers.len()) != before, more))
+    pub fn advance(&self) -> Result<bool> {
+        self.lock().advance()
     }
 
-    /// Reads it as far as it has been taken in, and whether nobody writes it any more.
-    pub fn shown<T>(&self, f: impl FnOnce(&Recording, bool) -> T) -> T {
+    /// How far it has been taken in, by whoever: every reader of this handle takes pieces in, so one that shows
+    /// the recording compares this with what it has shown, never with what it has read itself.
+    pub fn taken_in(&self) -> TakenIn {
+        taken_in(&self.lock())
+    }
+
+    /// Reads it as far as it has been taken in, and how far that is.
+    pub fn shown<T>(&self, f: impl FnOnce(&Recording, TakenIn) -> T) -> T {
         let r = self.lock();
-        let over = !r.is_being_written();
-        f(&r, over)
+        f(&r, taken_in(&r))
     }
 
     /// A tap holds the file: more may come.
@@ -143,4 +160,38 @@ fn merged(recorded: Session, mut live: Session) -> Session {
     live.generations = generations;
     live.calls.extend(recorded.calls);
     live
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_another_reader_took_in_is_still_to_be_shown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = |seq: u64, text: &str| {
+            let text = crate::json::raw::quote(text);
+            format!(
+                r#"{{"seq":{seq},"at":"2026-11-29T02:57:10.00000{seq}Z","mono":{seq},"gen":1,"kind":"sent","text":{text}}}"#
+            )
+        };
+        let start = line(1, r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#);
+        let call = line(
+            2,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1"}}}"#,
+        );
+        std::fs::write(file.path(), format!("{start}\n")).unwrap();
+        let recorded = Recorded::new(Recording::begin(file.path()).unwrap());
+        recorded.advance().unwrap();
+        let (calls, shown) = recorded.shown(|r, taken| (r.calls(), taken));
+        assert_eq!((calls, recorded.taken_in()), (0, shown));
+        let mut more = std::fs::OpenOptions::new().append(true).open(file.path()).unwrap();
+        writeln!(more, "{call}").unwrap();
+        // A judge asks for the session and so takes the new line in; the one that shows has nothing left to read.
+        assert_eq!(recorded.session().calls.len(), 1);
+        recorded.advance().unwrap();
+        assert_ne!(recorded.taken_in(), shown);
+        assert_eq!(recorded.shown(|r, _| r.calls()), 1);
+    }
 }

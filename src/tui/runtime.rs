@@ -42,7 +42,7 @@ use crate::time::Time;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -194,7 +194,7 @@ struct Hands {
     judging: watch::Sender<Arc<Judging>>,
     flags: Arc<[String]>,
     /// The endpoint and the agent's session, as they are shown together.
-    wires: Arc<Mutex<wire::Wires>>,
+    wires: Arc<tokio::sync::Mutex<wire::Wires>>,
     /// The demo: how to attach to what one has, said beside the remarks on the ledger.
     how_to: Option<String>,
 }

@@ -19,19 +19,20 @@ const PIECES: usize = 8;
 pub async fn follow(hands: Hands, recorded: Recorded, calls: watch::Sender<u64>) {
     let mut before: Option<Arc<WireView>> = None;
     let mut bore = None;
-    let mut was_held = None;
+    let mut shown = None;
     loop {
         let r = recorded.clone();
-        let read = tokio::task::spawn_blocking(move || pieces(&r)).await;
+        let read = tokio::task::spawn_blocking(move || (pieces(&r), r.taken_in())).await;
         // The task is ended together with the screen; a file that can't be read now may be read again.
-        let Ok((new, more, held)) = read else { return };
-        if new || before.is_none() || was_held != Some(held) {
-            was_held = Some(held);
-            let (view, bearing) = recorded.shown(|r, over| {
+        let Ok((more, now)) = read else { return };
+        if shown != Some(now) {
+            let (view, bearing, taken) = recorded.shown(|r, taken| {
+                let over = taken.over;
                 let view =
                     WireView::of_agent(&r.session, r.calls(), r.path(), over, before.as_deref());
-                (Arc::new(view), (bears_on_requests(&r.session), r.events, over))
+                (Arc::new(view), (bears_on_requests(&r.session), r.events, over), taken)
             });
+            shown = Some(taken);
             before = Some(view.clone());
             hands.tell_wire(|w| w.agent = Some(view)).await;
             if bore.replace(bearing) != Some(bearing) {
@@ -45,16 +46,7 @@ pub async fn follow(hands: Hands, recorded: Recorded, calls: watch::Sender<u64>)
     }
 }
 
-/// Whether anything was new, whether there is more, and whether a tap writes it.
-fn pieces(r: &Recorded) -> (bool, bool, bool) {
-    let mut any = false;
-    let mut more = true;
-    for _ in 0..PIECES {
-        let Ok((new, m)) = r.advance() else { return (any, false, false) };
-        (any, more) = (any || new, m);
-        if !m {
-            break;
-        }
-    }
-    (any, more, r.is_being_written())
+/// Takes pieces in; whether there is more.
+fn pieces(r: &Recorded) -> bool {
+    (0..PIECES).all(|_| r.advance().unwrap_or(false))
 }

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::journal::Session;
 use crate::tui::msg::Msg;
 use crate::tui::wire::{Reach, WireView};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -42,15 +42,14 @@ pub struct Wires {
 }
 
 impl Hands {
-    /// Changes one of the two and tells both.
+    /// Changes one of the two and tells both. The lock is held until the screen has it: two that tell at once tell
+    /// in the order of what they know.
     pub(super) async fn tell_wire(&self, change: impl FnOnce(&mut Wires)) {
-        let view = {
-            let mut w = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
-            change(&mut w);
-            match (&w.live, &w.agent) {
-                (Some(live), Some(agent)) => Some(Arc::new(live.beside(agent))),
-                (one, other) => one.clone().or_else(|| other.clone()),
-            }
+        let mut w = self.wires.lock().await;
+        change(&mut w);
+        let view = match (&w.live, &w.agent) {
+            (Some(live), Some(agent)) => Some(Arc::new(live.beside(agent))),
+            (one, other) => one.clone().or_else(|| other.clone()),
         };
         if let Some(view) = view {
             self.tell(Msg::Wire(view)).await;
