@@ -35,6 +35,8 @@ pub struct Charge {
     work: Duration,
     stop: Stop,
     faults: Faults,
+    /// Where its lines for people go.
+    log: fn(&str),
 }
 
 impl Charge {
@@ -47,7 +49,7 @@ impl Charge {
                 options.effects.display()
             ))
         })?;
-        Ok(Charge { effects: options.effects, work, stop, faults })
+        Ok(Charge { effects: options.effects, work, stop, faults, log: super::log })
     }
 }
 
@@ -84,7 +86,7 @@ impl ToolSet for Charge {
                 "Error executing tool {tool}: the charge was not written: {e}"
             )));
         }
-        super::log(&format!(
+        (self.log)(&format!(
             r#"SIDE EFFECT COMMITTED {{"reqId":{},"amount":{amount}}}"#,
             visible(&id.to_json())
         ));
@@ -120,12 +122,13 @@ mod tests {
     fn each_call_is_a_line_and_an_amount_that_is_none_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let effects = dir.path().join("charges.jsonl");
-        let c = Charge::open(
+        let mut c = Charge::open(
             ChargeOptions { effects: effects.clone(), work_seconds: 0.0 },
             Stop::default(),
             Faults::default(),
         )
         .unwrap();
+        c.log = |_| ();
         let id = Id::from_raw("\"a\"");
         for _ in 0..2 {
             assert_eq!(
@@ -151,12 +154,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let effects = dir.path().join("charges.jsonl");
         let stop = Stop::default();
-        let c = Charge::open(
+        let mut c = Charge::open(
             ChargeOptions { effects: effects.clone(), work_seconds: 3600.0 },
             stop.clone(),
             Faults::default(),
         )
         .unwrap();
+        c.log = |_| ();
         stop.stop();
         assert_eq!(c.call(&Id::from(1), "charge", r#"{"amount":1}"#), Err(Stopped));
         assert_eq!(std::fs::read_to_string(&effects).unwrap().lines().count(), 1);
