@@ -205,13 +205,14 @@ impl Tap {
         let what = Http::Request { method: parts.method.to_string(), url: url.to_string() };
         let named = client.session.as_deref();
         x.event(what, self.recorded(&parts.headers, named));
+        let mut up = headers::upstream(&parts.headers);
         let sent = match first {
             First::Whole(all) => {
                 x.sent(&all);
                 reqwest::Body::from(all)
             }
             First::Begun(first, rest) => {
-                let length = text(&parts.headers, "content-length").and_then(|l| l.parse().ok());
+                let length = text(&up, "content-length").and_then(|l| l.parse().ok());
                 x.streamed(first, rest, length)
             }
             First::Broken(came) => {
@@ -219,7 +220,6 @@ impl Tap {
                 return broken();
             }
         };
-        let mut up = headers::upstream(&parts.headers);
         // What a stream announces stays announced; reqwest counts the rest itself.
         let has_body = parts.headers.contains_key(header::CONTENT_LENGTH)
             || parts.headers.contains_key(header::TRANSFER_ENCODING);
@@ -241,8 +241,8 @@ impl Tap {
             Err(e) => {
                 let connected = !(e.is_connect() || e.is_builder());
                 let why = match &self.proxy {
-                    Some(p) if e.is_connect() => p.unreachable(&root_cause(&e)),
-                    _ => root_cause(&e),
+                    Some(p) => p.cause(&e),
+                    None => root_cause(&e),
                 };
                 x.failed(why.clone(), connected);
                 if x.is_broken() {

@@ -130,3 +130,48 @@ fn a_call_passes_over_tls_and_an_untrusted_certificate_is_a_502_that_says_so() {
     let call = r.session.calls.values().next().unwrap();
     assert!(matches!(call.outcome(), Some(Outcome::NotSent | Outcome::Unknown)), "{call:?}");
 }
+
+/// Lets every CONNECT through to `to`, whatever name it asks for.
+fn tunnel(to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut here in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && here.read(&mut byte).is_ok_and(|n| n > 0) {
+                head.extend_from_slice(&byte);
+            }
+            let (Ok(mut there), true) = (TcpStream::connect(to), head.starts_with(b"CONNECT "))
+            else {
+                continue;
+            };
+            here.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let (mut back, mut forth) = (here.try_clone().unwrap(), there.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
+            std::thread::spawn(move || std::io::copy(&mut there, &mut here));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_certificate_that_came_through_a_proxy_is_not_the_proxy_s_fault() {
+    let tools = |proxy: SocketAddr| {
+        let mut command = program();
+        for name in ["HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] {
+            command.env_remove(name);
+        }
+        command.args(["tools", "--http", "https://mcp.example/mcp", "--start-timeout", "20"]);
+        command.env("https_proxy", format!("http://user:hunter2@{proxy}"));
+        command.env("SSL_CERT_FILE", fixture("ca.pem")).env_remove("SSL_CERT_DIR");
+        let out = command.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.code() == Some(5) && !said.contains("hunter2"), "{said}");
+        said
+    };
+    let said = tools(tunnel(server()));
+    assert!(said.contains("certificate") && !said.contains("refuses the way"), "{said}");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(tools(closed).contains("it can't be reached, or refuses the way"));
+}

@@ -160,8 +160,8 @@ impl Target {
     /// Why a request broke: where the way to the proxy is at fault, that is said.
     fn cause(&self, e: &reqwest::Error) -> String {
         match &self.proxy {
-            Some(p) if e.is_connect() => p.unreachable(&root_cause(e)),
-            _ => root_cause(e),
+            Some(p) => p.cause(e),
+            None => root_cause(e),
         }
     }
 

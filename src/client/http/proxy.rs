@@ -4,6 +4,7 @@
 //! As curl and Python read them, with one trap left out: in a CGI process `HTTP_PROXY` is whatever a request's `Proxy:`
 //! header said (httpoxy), so it counts only where there is no `REQUEST_METHOD`.
 
+use super::root_cause;
 use crate::client::shown::shown_url;
 use reqwest::Url;
 use std::net::IpAddr;
@@ -27,8 +28,13 @@ impl Proxy {
         self.url.scheme() == "https"
     }
 
-    /// Why nothing could be sent: the way to the proxy, or through it, was not there.
-    pub fn unreachable(&self, why: &str) -> String {
+    /// Why a request broke. Where nothing could be sent the way to the proxy, or through it, was not there; but a
+    /// certificate that is not trusted is the far end's, and came through.
+    pub fn cause(&self, e: &reqwest::Error) -> String {
+        let why = root_cause(e);
+        if !e.is_connect() || (!self.is_https() && is_tls(e)) {
+            return why;
+        }
         let hint = "it can't be reached, or refuses the way";
         format!("the proxy {} ({}): {hint}: {why}", self.shown(), self.from)
     }
@@ -39,7 +45,21 @@ impl Proxy {
 /// # Errors
 /// In words, when the environment names one that can't be used. Going directly then would be a guess.
 pub(crate) fn of(url: &Url) -> Result<Option<Proxy>, String> {
-    find(url, |name| std::env::var(name).ok())
+    // What is no text is no address either, and is told as that.
+    find(url, |name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+}
+
+/// The handshake of TLS failed.
+fn is_tls(e: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(e);
+    while let Some(this) = cause {
+        let inner = this.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if this.is::<rustls::Error>() || inner.is_some_and(|i| i.is::<rustls::Error>()) {
+            return true;
+        }
+        cause = this.source();
+    }
+    false
 }
 
 /// For the end of a name: ` through the proxy http://…`, or nothing.
@@ -131,7 +151,7 @@ fn is_left_out(host: &Host<'_>, port: Option<u16>, list: &str) -> bool {
         }
         match host {
             _ if name == "*" => true,
-            Host::Ip(ip) => covers(name, *ip),
+            Host::Ip(ip) => covers(name, ip.to_canonical()),
             Host::Name(host) => {
                 let host = host.trim_end_matches('.').to_ascii_lowercase();
                 let name = name.strip_prefix("*.").or(name.strip_prefix('.')).unwrap_or(name);
@@ -161,7 +181,7 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
 /// Whether an address or a network covers `ip`.
 fn covers(entry: &str, ip: IpAddr) -> bool {
     let Some((net, bits)) = entry.split_once('/') else {
-        return entry.parse() == Ok(ip);
+        return entry.parse::<IpAddr>().is_ok_and(|one| one.to_canonical() == ip);
     };
     let (Ok(net), Ok(bits)) = (net.parse::<IpAddr>(), bits.parse::<u32>()) else { return false };
     let same = |a: u128, b: u128, width: u32| {
@@ -218,6 +238,11 @@ mod tests {
                 &[("all_proxy", "ftp://u:hunter2@p")],
                 "all_proxy names ftp://…@p, which can't be used as a proxy",
             ),
+            (
+                "http://h.example/",
+                &[("all_proxy", "http://p\u{fffd}:1")],
+                "all_proxy names http://p\u{fffd}:1, which can't be used as a proxy",
+            ),
             ("http://127.0.0.1:80/mcp", &[("http_proxy", a)], "direct"),
             ("http://127.9.9.9/mcp", &[("all_proxy", a)], "direct"),
             ("http://[::1]:80/mcp", &[("http_proxy", a)], "direct"),
@@ -260,6 +285,8 @@ mod tests {
             ("http://[fd00::1]/", "fd00::/8", true),
             ("http://[fd00::1]:8/", "[fd00::1]:8", true),
             ("http://[fd00::1]/", "fd00::2", false),
+            ("http://[::ffff:10.1.2.3]/", "10.0.0.0/8", true),
+            ("http://10.1.2.3/", "::ffff:10.1.2.3", true),
             ("http://h.example/", "", false),
             ("http://h.example/", ".", false),
         ] {

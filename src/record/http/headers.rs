@@ -45,7 +45,8 @@ pub(super) fn upstream(headers: &HeaderMap) -> HeaderMap {
     out
 }
 
-/// All headers but those of the connection itself and those it names (compared without case).
+/// All headers but those of the connection itself and those it names (compared without case). Beside a transfer coding
+/// a length is nothing (RFC 9112, 6.3): passed on alone it would end the message early, and call that whole.
 pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<String> = headers
         .get_all(header::CONNECTION)
@@ -54,8 +55,11 @@ pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|v| v.split(','))
         .map(|n| n.trim().to_ascii_lowercase())
         .collect();
+    let coded = headers.contains_key(header::TRANSFER_ENCODING);
     let stays = |name: &HeaderName| {
-        !HOP_BY_HOP.contains(&name.as_str()) && !named.iter().any(|n| n == name.as_str())
+        !(coded && name == header::CONTENT_LENGTH)
+            && !HOP_BY_HOP.contains(&name.as_str())
+            && !named.iter().any(|n| n == name.as_str())
     };
     headers.iter().filter(|(k, _)| stays(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
 }
@@ -81,6 +85,11 @@ mod tests {
         let out = passed_on(&h);
         assert_eq!(out.len(), 3, "{out:?}");
         assert_eq!(out.get_all("x-custom").iter().count(), 2);
+        let has_length = |h: &HeaderMap| passed_on(h).contains_key("content-length");
+        h.append("content-length", "5".parse().unwrap());
+        assert!(has_length(&h));
+        h.append("transfer-encoding", "chunked".parse().unwrap());
+        assert!(!has_length(&h), "it would cut the body");
     }
 
     #[test]
