@@ -228,6 +228,7 @@ impl Config {
         let places = environment::places(&set).or(lost);
         let names = std::env::vars_os().map(|(name, _)| name);
         environment::misspelt(names)?;
+        environment::read_only(set(environment::READ_ONLY).as_deref())?;
         let config = Config::from(user.as_deref(), project.as_deref(), &set)?;
         Ok(Config { unheard: places.or(config.unheard.clone()), ..config })
     }

@@ -37,6 +37,13 @@ pub fn parse(
     let meant = args.clone();
     let args = dashed(args, &command);
     let parsed = command.try_get_matches_from_mut(args);
+    let parsed = parsed.map_err(|e| match &wrong {
+        // The parser reads a variable too, and would call it an argument.
+        Some(w) if e.kind() == ErrorKind::InvalidUtf8 => {
+            command.error(ErrorKind::InvalidUtf8, &w.what)
+        }
+        _ => e,
+    });
     let parsed = parsed.map_err(|e| no_help(e, &meant, &mut command));
     let parsed = parsed.and_then(|m| Cli::from_arg_matches(&m).map_err(|e| e.format(&mut command)));
     let mut cli = parsed.map_err(|e| Failure::Usage(e, whole))?;

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The one variable that the command line reads by itself.
-const READ_ONLY: &str = "REDIAL_READ_ONLY";
+pub(super) const READ_ONLY: &str = "REDIAL_READ_ONLY";
 
 /// Why the user's folder may be another one than meant: no path, or no home.
 pub(super) fn places(set: &dyn Fn(&str) -> Option<OsString>) -> Option<Error> {
@@ -34,12 +34,31 @@ pub(super) fn misspelt(names: impl Iterator<Item = OsString>) -> Result<()> {
             continue;
         }
         let upper = name.to_ascii_uppercase();
+        // Whoever names what is to be hidden, or stopped, believes that it is.
+        if ["REDACT", "RECORD"].iter().any(|w| upper.contains(w)) {
+            return Err(Error::usage(format!("there is no variable {name}")).hint(
+                "what recordings hide is set in [record] of redial.toml, or by --redact-key, --redact-path and --redact-pattern",
+            ));
+        }
         if let Some(meant) = ours().find(|o| strsim::damerau_levenshtein(o, &upper) <= 2) {
             return Err(Error::usage(format!("there is no variable {name}"))
                 .hint(format!("did you mean {meant}?")));
         }
     }
     Ok(())
+}
+
+/// The variable that stops every call but reading ones says yes or no: whoever meant the one must not get the other.
+pub(super) fn read_only(value: Option<&OsStr>) -> Result<()> {
+    const WORDS: [&str; 12] =
+        ["1", "true", "yes", "on", "y", "t", "0", "false", "no", "off", "n", "f"];
+    let Some(value) = value else { return Ok(()) };
+    let said = text(READ_ONLY, value)?;
+    match WORDS.contains(&said.to_ascii_lowercase().as_str()) {
+        true => Ok(()),
+        false => Err(Error::usage(format!("{READ_ONLY} is {said:?}, neither true nor false"))
+            .hint("1 stops every call that may do work, 0 stops none")),
+    }
 }
 
 /// The text of a variable.

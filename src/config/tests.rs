@@ -141,6 +141,23 @@ fn a_place_that_is_none_and_a_variable_that_is_nearly_ours_are_told() {
         assert!(misspelt(name).is_ok(), "{name}");
     }
     use std::os::unix::ffi::OsStringExt;
+    for name in ["REDIAL_REDACT_KEYS", "redial_redact_key", "REDIAL_RECORD_REDACT_PATHS"] {
+        assert!(misspelt(name).unwrap_err().hint.unwrap().contains("--redact-key"), "{name}");
+    }
+    let bytes = OsString::from_vec(vec![0xff]);
+    for (value, is_word) in [
+        (None, true),
+        (Some("1".into()), true),
+        (Some("FALSE".into()), true),
+        (Some("off".into()), true),
+        (Some("garbage".into()), false),
+        (Some("2".into()), false),
+        (Some(" ".into()), false),
+        (Some(bytes), false),
+    ] {
+        let told = environment::read_only(value.as_deref());
+        assert_eq!(told.is_ok(), is_word, "{value:?}");
+    }
     let bytes = |n: &str| (n == "REDIAL_MOUSE").then(|| OsString::from_vec(vec![0xff]));
     assert!(Config::from(None, None, &bytes).unwrap_err().what.contains("REDIAL_MOUSE"));
 }
