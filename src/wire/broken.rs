@@ -19,7 +19,7 @@ pub struct Broken {
     pub ids: Vec<Id>,
     /// What is wrong, in words.
     pub why: String,
-    /// It is a whole answer behind other text. A log may quote one that is sent properly as well.
+    /// It is a whole answer inside of other text. A log may quote one that is sent properly as well.
     pub quoted: bool,
 }
 
@@ -27,17 +27,28 @@ pub struct Broken {
 pub fn broken(text: &str) -> Vec<Broken> {
     let trimmed = text.trim_start_matches('\u{feff}').trim();
     let mut found = Vec::new();
+    if let Some(narrow) = narrowed(trimmed) {
+        let ids = ids(narrow.trim());
+        let why = "it is UTF-16 or UTF-32, where UTF-8 belongs".to_owned();
+        found.extend((!ids.is_empty()).then_some(Broken { ids, why, quoted: false }));
+        return found;
+    }
     let fault = fault(trimmed);
     if let (true, Some(fault)) = (trimmed.starts_with('{'), &fault) {
-        let ids = ids(trimmed);
+        let ids = match trimmed.starts_with("{'") {
+            // What Python prints of a dictionary.
+            true => ids(&trimmed.replace('\'', "\"")),
+            false => ids(trimmed),
+        };
         if !ids.is_empty() {
             found.push(Broken { ids, why: fault.clone(), quoted: false });
         }
     }
     if fault.is_some()
-        && let Some((at, id)) = whole_at_the_end(trimmed)
+        && let Some(Within { at, is_last, id }) = whole_within(trimmed)
     {
-        let why = format!("other text stands before the answer, which begins at byte {at}");
+        let sides = if is_last { "before" } else { "before and behind" };
+        let why = format!("other text stands {sides} the answer, which begins at byte {at}");
         found.push(Broken { ids: vec![id], why, quoted: true });
     }
     found
@@ -99,14 +110,44 @@ fn id_at(text: &str, at: usize) -> Option<Id> {
     matches!(first.kind, Kind::String | Kind::Number).then(|| Id::from_raw(first.raw))
 }
 
-/// A whole answer that begins later than at the text's first byte and goes to its end.
-fn whole_at_the_end(text: &str) -> Option<(usize, Id)> {
+/// A whole answer inside of other text.
+struct Within {
+    at: usize,
+    is_last: bool,
+    id: Id,
+}
+
+/// A whole answer that begins later than at the text's first byte.
+fn whole_within(text: &str) -> Option<Within> {
     let tries = if text.len() > LONG { FEW } else { TRIES };
     let starts = memchr::memchr_iter(b'{', text.as_bytes()).filter(|at| *at > 0).take(tries);
-    starts.into_iter().find_map(|at| match Frame::parse(text.get(at..)?) {
-        Frame::Response { id: Some(id), .. } if id != Id::Null => Some((at, id)),
-        _ => None,
+    starts.into_iter().find_map(|at| {
+        let rest = text.get(at..)?;
+        let value = rest.get(..value_end(rest)?)?;
+        match Frame::parse(value) {
+            Frame::Response { id: Some(id), .. } if id != Id::Null => {
+                Some(Within { at, is_last: value.len() == rest.len(), id })
+            }
+            _ => None,
+        }
     })
+}
+
+/// Where the object that a text begins with ends.
+fn value_end(text: &str) -> Option<usize> {
+    for token in Scanner::new(text) {
+        let t = token.ok()?;
+        if t.kind == Kind::ObjectEnd && t.depth == 0 {
+            return Some(t.at + t.raw.len());
+        }
+    }
+    None
+}
+
+/// A text of one byte a letter, where one of two or four was read as if it had one: every other is zero.
+fn narrowed(text: &str) -> Option<String> {
+    let wide = text.chars().take(8).filter(|c| *c == '\0').count() >= 3;
+    wide.then(|| text.chars().filter(|c| !matches!(c, '\0' | '\u{feff}' | '\u{fffd}')).collect())
 }
 
 #[cfg(test)]
@@ -140,6 +181,13 @@ mod tests {
             ),
             (r#"INFO sent {"jsonrpc":"2.0","id":7,"result":{}}"#, "7", true, "begins at byte 10"),
             ("\u{1b}[32m{\"id\":7,\"error\":{\"code\":1,\"message\":\"m\"}}", "7", true, "byte 5"),
+            (
+                "\u{1b}[32m{\"id\":7,\"result\":{\"a\":[{}]}}\u{1b}[0m",
+                "7",
+                true,
+                "before and behind the answer, which begins at byte 5",
+            ),
+            ("{'jsonrpc': '2.0', 'id': 7, 'result': {'v': True}}", "7", false, "at byte 1"),
         ];
         for (text, id, quoted, why) in rows {
             let got = said(text);
@@ -153,6 +201,27 @@ mod tests {
             said(r#"{"jsonrpc":"2.0","id":7,"result":{}}{"jsonrpc":"2.0","id":8,"result":{}}"#);
         let ids: Vec<_> = two.iter().map(|(id, ..)| id.as_str()).collect();
         assert_eq!(ids, ["7", "8"]);
+    }
+
+    #[test]
+    fn an_answer_in_wide_letters_is_one_that_can_t_be_read() {
+        let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"text":"é"}}"#;
+        let wide = |text: &str, zeros: usize, first: bool| -> String {
+            let bytes = text.chars().flat_map(|c| {
+                let zeros = vec![0; zeros];
+                let letter = vec![c as u8];
+                if first { [letter, zeros].concat() } else { [zeros, letter].concat() }
+            });
+            String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+        };
+        for text in [wide(answer, 1, true), wide(answer, 1, false), wide(answer, 3, true)] {
+            for bom in ["", "\u{fffd}\u{fffd}"] {
+                let got = said(&format!("{bom}{text}"));
+                assert_eq!(got.len(), 1, "{text:?}");
+                assert!(got[0].0 == "7" && !got[0].1 && got[0].2.contains("UTF-16"), "{got:?}");
+            }
+        }
+        assert_eq!(said(&wide("DEBUG starting", 1, true)), []);
     }
 
     #[test]
