@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(redial::cli::main(std::env::args_os()))
+    ExitCode::from(redial::cli::main(std::env::args_os().collect()))
 }

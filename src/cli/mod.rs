@@ -43,9 +43,8 @@ use failure::Asked;
 use report::Done;
 
 /// Parses `args` (with the program's name first), runs the command, prints its report or its error, and
-/// says the exit status.
-pub fn main(args: impl Iterator<Item = std::ffi::OsString>) -> u8 {
-    let args: Vec<_> = args.collect();
+/// says the exit status. (Not generic: what it calls would be compiled once more in every program that calls it.)
+pub fn main(args: Vec<std::ffi::OsString>) -> u8 {
     if let Some(status) = record::exec(&args) {
         return status;
     }
