@@ -215,7 +215,13 @@ impl Driver {
         self.handshake = Some(tokio::spawn(async move {
             tokio::select! {
                 done = tokio::time::timeout(plan.start_limit, handshake::run(&conn, &plan)) => {
-                    done.unwrap_or_else(|_| Err(Failure::Final(no_handshake(&conn, limit_s))))
+                    match done {
+                        Ok(done) => done,
+                        Err(_) => {
+                            let told = handshake::silent_words(&conn, limit_s).await;
+                            Err(Failure::Final(told.unwrap_or_else(|| no_handshake(&conn, limit_s))))
+                        }
+                    }
                 }
                 why = misfit(&conn) => Err(Failure::Final(why)),
             }?;

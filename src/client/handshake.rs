@@ -163,10 +163,13 @@ enum Opened {
 /// A refusal may be that of a modern server after all, or of a process that the probe spoilt.
 async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Result<(), Failure> {
     let on_process = !conn.is_http();
+    // Where nothing is said to a POST, a GET may tell why.
+    let old = !on_process && probed == Some(true) && listen::is_old_sse(conn).await;
     // A process that answered the probe is awake; one that was silent may just be slow to start.
     let patience = match probed {
         Some(true) if on_process => plan.start_limit.mul_f64(0.6),
         Some(false) if on_process => plan.start_limit.mul_f64(0.6).min(Duration::from_secs(15)),
+        _ if old => OLD_SSE,
         _ => Duration::MAX,
     };
     let mut version = plan.newest.unwrap_or(LEGACY[0]);
@@ -175,6 +178,9 @@ async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Res
         let opened = initialize(conn, version, patience, probed.is_some()).await?;
         let (code, words, offered) = match opened {
             Opened::Yes => return Ok(()),
+            Opened::Silent if old => {
+                return Err(Failure::Final(old_sse("no answer to initialize")));
+            }
             Opened::Silent => {
                 let words = "no answer to initialize after the probe".into();
                 return Err(Failure::Poisoned(words));
@@ -206,6 +212,16 @@ async fn open_legacy(conn: &Arc<Conn>, plan: &Plan, probed: Option<bool>) -> Res
             _ => return Err(Failure::Final(words)),
         }
     }
+}
+
+/// How long a server that answers a GET as the older transport does may take to answer a POST all the same.
+const OLD_SSE: Duration = Duration::from_secs(3);
+
+/// Why nothing was answered within the limit, where a GET tells.
+pub(super) async fn silent_words(conn: &Arc<Conn>, limit_s: f64) -> Option<String> {
+    let asks = conn.is_http() && !conn.has_heard();
+    (asks && listen::is_old_sse(conn).await)
+        .then(|| old_sse(&format!("no handshake within {limit_s} s")))
 }
 
 /// Why a server of the transport before Streamable HTTP can't be used.

@@ -175,6 +175,29 @@ async fn a_version_nobody_agreed_on_and_an_old_transport_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_old_transport_that_never_answers_a_post_is_named_and_not_waited_for() {
+    let fake = FakeHttp::any(|method, _, out, _| {
+        match method {
+            "GET" => stream(out, "event: endpoint\ndata: /messages?id=1\n\n"),
+            _ => loop {
+                std::thread::park();
+            },
+        }
+        true
+    });
+    for (era, start_limit_s) in [(Era::Auto, 60.0), (Era::Legacy, 0.5)] {
+        let settings = Settings { era, probe_limit_s: 0.3, start_limit_s, ..Settings::default() };
+        let endpoint = Endpoint::Http { url: fake.url(), headers: vec![] };
+        let begun = std::time::Instant::now();
+        let client = Client::start(endpoint, settings);
+        let error = client.ready().await.unwrap_err();
+        assert!(error.what.contains("HTTP+SSE transport of 2024-11-05"), "{error}");
+        assert!(begun.elapsed().as_secs_f64() < 30.0);
+        client.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_another_era_in_the_same_place_is_found_out_and_nothing_is_sent_again() {
     let old = std::sync::Arc::new(AtomicBool::new(false));
     let turned = old.clone();
