@@ -18,6 +18,7 @@ pub mod json;
 pub mod judge;
 pub mod lab;
 pub mod ledger;
+mod magic;
 pub mod model;
 mod near;
 pub mod procs;

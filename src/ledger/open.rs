@@ -7,6 +7,7 @@ use super::copy::PrivateCopy;
 use super::header::{Header, uri};
 use super::stamp::{Stamp, TICK, beside, real};
 use super::trouble::{LedgerError, Trouble};
+use crate::magic;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -176,8 +177,8 @@ impl Opener {
     }
 
     fn header(&self, real: &Path, file: &mut File) -> Result<Header, LedgerError> {
-        let mut bytes = Vec::with_capacity(100);
-        file.take(100).read_to_end(&mut bytes).map_err(|e| self.io(&e))?;
+        let mut bytes = Vec::with_capacity(512);
+        file.take(512).read_to_end(&mut bytes).map_err(|e| self.io(&e))?;
         if let Some(header) = Header::parse(&bytes) {
             return Ok(header);
         }
@@ -190,11 +191,16 @@ impl Opener {
                 }
             }
         }
-        let looks = match std::str::from_utf8(&bytes) {
+        let looks = match magic::name(&bytes) {
             _ if bytes.starts_with(b"SQLite format 3\0") => "a SQLite header that breaks off",
-            Ok(text) if !text.chars().any(|c| c.is_control() && !c.is_whitespace()) => "text",
-            _ if bytes.iter().all(|b| *b == 0) => "zeros",
-            _ => "something else (or it is encrypted)",
+            // What would make a recording of it makes no ledger.
+            Some(name) => name.split_once(':').map_or(name, |(what, _)| what),
+            None if bytes.starts_with(b"{\"redial\":\"recording\"") => {
+                "a recording (it goes to --recording)"
+            }
+            None if magic::is_text(&bytes) => "text",
+            None if bytes.iter().all(|b| *b == 0) => "zeros",
+            None => "something else (or it is encrypted)",
         };
         Err(self.error(Trouble::NotSqlite { looks }))
     }

@@ -2,25 +2,11 @@
 //! knows what to do with it. Told by its beginning, never by its name. Reads nothing out of it.
 
 use crate::json::raw;
+use crate::magic;
 
 /// How to have such a file read.
 pub const HOW_TO_CONVERT: &str = "convert it to the neutral form, one JSON object a line: {\"t\":SECONDS,\"dir\":\"out\"|\"in\",\"msg\":{…}}, {\"t\":…,\"dir\":\"err\",\"text\":\"…\"}, \
 {\"t\":…,\"dir\":\"proc\",\"event\":\"start\"|\"exit\",\"code\":N} (src/record/FORMAT.md)";
-
-/// Begins of files that are no text.
-const MAGIC: [(&[u8], &str); 11] = [
-    (b"SQLite format 3\0", "a SQLite database (a ledger goes to --ledger)"),
-    (b"\x1f\x8b", "gzip-compressed: unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed: unpack it first"),
-    (b"BZh", "bzip2-compressed: unpack it first"),
-    (b"\xfd7zXZ\0", "xz-compressed: unpack it first"),
-    (b"\x04\x22\x4d\x18", "lz4-compressed: unpack it first"),
-    (b"PK\x03\x04", "a zip archive: unpack it first"),
-    (b"\x7fELF", "a program"),
-    (b"%PDF", "a PDF document"),
-    (b"\xff\xfe", "text in UTF-16: save it as UTF-8 first"),
-    (b"\xfe\xff", "text in UTF-16: save it as UTF-8 first"),
-];
 
 /// Lines of programs, by what stands in them.
 const LINES: [(&[&str], &str); 9] = [
@@ -36,8 +22,9 @@ const LINES: [(&[&str], &str); 9] = [
 ];
 
 /// JSON by members that stand in it together.
-const MEMBERS: [(&[&str], &str); 12] = [
+const MEMBERS: [(&[&str], &str); 13] = [
     (&["log", "entries", "request"], "a HAR file"),
+    (&["log", "entries", "version"], "a HAR file"),
     (&["interactions", "metadata"], "a cassette of mcp-recorder"),
     (&["resourceSpans"], "an OpenTelemetry export"),
     (&["direction", "session_id", "seq"], "a log of mcpsnoop"),
@@ -53,7 +40,7 @@ const MEMBERS: [(&[&str], &str); 12] = [
 
 /// What this is the beginning of. To be asked where nothing of a session was recognised.
 pub fn name(head: &[u8]) -> &'static str {
-    if let Some((_, name)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
+    if let Some(name) = magic::name(head) {
         return name;
     }
     let text = String::from_utf8_lossy(head);
@@ -111,6 +98,7 @@ mod tests {
             (snoop, "mcpsnoop"),
             (codex, "Codex"),
             (claude, "transcript of Claude Code"),
+            ("{\"log\":{\"version\":\"1.2\",\"entries\":[]}}", "HAR"),
             ("SQLite format 3\0", "SQLite"),
             ("\x1f", "plain text"),
             ("{\"a\":1}\n{\"b\":2}\n", "JSON Lines"),
