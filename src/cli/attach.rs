@@ -33,9 +33,10 @@ pub async fn run(a: AttachArgs, config: &Config) -> Done {
         return report(a, config).await;
     }
     need_terminal()?;
-    if let Some(folder) = a.stderr_file.as_deref().filter(|f| f.is_dir()) {
-        let what = format!("--stderr-file {} is a folder, not a file", folder.display());
-        return Err(Error::usage(what).into());
+    if let Some(file) = &a.stderr_file {
+        crate::files::ordinary(file).map_err(|e| {
+            Error::usage(format!("--stderr-file {} can't be read: {e}", file.display()))
+        })?;
     }
     let looks = Looks::new(config, a.theme.as_deref())?;
     let (ask, questions) = tokio::sync::mpsc::unbounded_channel();

@@ -91,7 +91,9 @@ pub fn text_of(path: &Path, longest: u64) -> Result<String> {
     let bytes = crate::files::whole(path, longest).map_err(|e| {
         Error::usage(format!("{} can't be read: {e}; nothing was sent", path.display()))
     })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    // Not twice in memory where it is well formed.
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
 /// Connects and waits until the server has answered a real request.

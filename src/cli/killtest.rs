@@ -145,6 +145,9 @@ fn plan(a: &KilltestArgs, config: &Config) -> Result<Plan, Error> {
         (None, None) if a.command.is_empty() => Target::BuiltIn,
         (None, None) => Target::Command(a.command.clone()),
     };
+    if let Some(named) = &a.keep {
+        crate::lab::keep::folder(named)?;
+    }
     let keep = a.keep.clone().unwrap_or_else(|| std::env::temp_dir().join("redial-killtest"));
     Ok(Plan {
         trials: a.trials,

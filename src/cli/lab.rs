@@ -7,7 +7,7 @@ use super::report::Done;
 use crate::client::Era;
 use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::lab::keep::keep;
+use crate::lab::keep::{folder, keep};
 use crate::lab::play::play;
 use crate::lab::policy::{self, Attempt, POLICIES};
 use crate::lab::scenario::{Cell, Run, SCENARIOS, Scenario, find};
@@ -84,6 +84,7 @@ pub async fn run(a: LabArgs, config: &Config) -> Done {
         LabCommand::Run { name, era, keep, read_only, json } => {
             read_only.stops("the lab's scenarios make calls that do work")?;
             let chosen = choose(&name)?;
+            keep.as_deref().map(folder).transpose()?;
             let hides = match keep {
                 Some(_) => super::recorded::hides(config)?,
                 None => Extra::default(),

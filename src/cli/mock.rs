@@ -119,7 +119,8 @@ impl Play {
     async fn die(&self, died: Died, began: Instant) {
         let Some(file) = &self.deaths else { return };
         self.at(began, Duration::from_micros(died.after_us)).await;
-        if let Err(e) = std::fs::write(file, format!("{}\n", self.over + 1)) {
+        let text = format!("{}\n", self.over + 1);
+        if let Err(e) = crate::files::ordinary(file).and_then(|()| std::fs::write(file, text)) {
             complain(&format!("--deaths {} can't be written: {e}", file.display()));
         }
         self.ends.send(died).await.ok();

@@ -42,6 +42,9 @@ struct ToolJson {
     takes_request_id: bool,
     class: &'static str,
     warnings: Vec<String>,
+    /// Bytes of a definition that was not kept; its hints are null then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_kept: Option<u64>,
 }
 
 /// What a configuration makes of a hint; absent where it leaves it as sent.
@@ -80,7 +83,7 @@ impl<'a> Listed<'a> {
                 warnings,
             }
         };
-        s.tools.tools.iter().map(one).collect()
+        s.tools.tools.iter().map(|t| one(t)).collect()
     }
 
     /// Where the configuration says otherwise than the server.
@@ -141,11 +144,15 @@ fn report(s: &Session, look_up: &str, config: &Config, witness: Witness) -> Doc 
             .into_iter()
             .map(|t| ToolJson {
                 name: t.sent.name.clone(),
-                hints: raw_value(t.sent.annotations.as_deref().unwrap_or("{}")),
+                hints: match t.sent.not_kept {
+                    Some(_) => None,
+                    None => raw_value(t.sent.annotations.as_deref().unwrap_or("{}")),
+                },
+                not_kept: t.sent.not_kept,
                 overruled: t.overruled(),
                 gate: t.gate.ask.word(),
                 why: t.gate.why,
-                takes_request_id: t.sent.takes_request_id(),
+                takes_request_id: t.sent.takes_request_id,
                 class: t.class.word(),
                 warnings: t.warnings,
             })
@@ -179,7 +186,7 @@ fn plain(s: &Session, look_up: &str, config: &Config) -> Plain {
         rows.push(vec![
             (Role::Strong, t.sent.name.clone()),
             (role, class.into()),
-            (Role::Text, if t.sent.takes_request_id() { "takes it" } else { "–" }.into()),
+            (Role::Text, if t.sent.takes_request_id { "takes it" } else { "–" }.into()),
             (role, t.gate.ask.word().into()),
             (Role::Dim, why(t)),
         ]);
@@ -208,6 +215,7 @@ fn plain(s: &Session, look_up: &str, config: &Config) -> Plain {
 fn why(t: &Listed<'_>) -> String {
     let sent = hints(t.sent);
     match t.overruled() {
+        _ if t.sent.not_kept.is_some() => t.gate.why.clone(),
         None => format!("{} ({sent})", t.gate.why),
         Some(_) => format!("by the configuration: {} (as sent: {sent})", hints(&t.judged)),
     }

@@ -6,6 +6,7 @@ use super::driver::Driver;
 use super::modern::Header;
 use super::outbox::Taken;
 use super::{NoResult, duration, follow, handshake};
+use crate::files::size;
 use crate::journal::event::{Note, Purpose};
 use crate::journal::{Call, CallId, Journal, Kind};
 use crate::json::raw;
@@ -94,17 +95,25 @@ impl Driver {
             Ok(conn) => conn,
             Err(why) => return self.never_sent(&params, &why),
         };
-        let (schema, as_task) = self.journal.read(|s| {
+        let (schema, as_task, unknown) = self.journal.read(|s| {
             let tool = s.tools.find(tool);
             let as_task = tool.is_some_and(|t| t.only_as_task)
                 && s.declares(&["tasks", "requests", "tools", "call"]);
-            (tool.and_then(|t| t.input_schema.clone()), as_task)
+            let unknown = tool.filter(|t| t.mirrors).and_then(|t| t.not_kept);
+            (tool.and_then(|t| t.input_schema.clone()), as_task, unknown)
         });
         if as_task && !conn.is_modern() {
             // The tool says that it only runs as a task; without this the server must refuse it.
             params = format!(r#"{{"name":{name},"arguments":{args},"task":{{}}}}"#);
         }
         let mirrored = conn.is_modern() && conn.is_http();
+        if let (Some(bytes), true) = (unknown, mirrored) {
+            let why = format!(
+                "redial did not keep the tool's definition ({}), which says what belongs in headers",
+                size(bytes)
+            );
+            return self.never_sent(&params, &why);
+        }
         let headers = match (schema, mirrored) {
             (Some(schema), true) => mirror::headers(&schema, args),
             _ => Vec::new(),

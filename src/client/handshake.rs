@@ -8,10 +8,13 @@ use super::conn::{Ask, Conn, Protocol, Transport};
 use super::http::listen;
 use super::modern::{LEGACY, MODERN, client_info};
 use super::reading::{Reading, read, spell, versions};
+use crate::files::size;
 use crate::journal::event::Purpose;
-use crate::journal::refusal::first_line;
+use crate::journal::refusal::{first_line, short};
+use crate::journal::tools::NAMES;
 use crate::json::raw;
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -309,7 +312,8 @@ const PAGES: usize = 2_000;
 /// Reads all pages of `tools/list`; the fold makes the list of them. Stops at a cursor it has seen, since
 /// some servers never move theirs, and after [`PAGES`].
 pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
-    let mut seen = HashSet::new();
+    // Cursors may be of any length: their hashes do.
+    let (mut seen, hasher) = (HashSet::new(), RandomState::new());
     let mut cursor: Option<String> = None;
     conn.reading_tools();
     for page in 0.. {
@@ -324,10 +328,19 @@ pub(super) async fn list_tools(conn: &Arc<Conn>) -> Result<(), Failure> {
             .as_deref()
             .map_or_else(|| "{}".into(), |c| format!(r#"{{"cursor":{}}}"#, raw::quote(c)));
         let (_, reply) = conn.ask(Ask::new("tools/list", Some(&params), Purpose::Handshake));
-        match read(reply.await, false)? {
+        let reading = read(reply.await, false)?;
+        if conn.journal.read(|s| s.tools_cut()) {
+            conn.note(format!(
+                "the tool list is longer than redial keeps ({} of names): the rest was not read; what came so far is kept as incomplete",
+                size(NAMES as u64)
+            ));
+            break;
+        }
+        match reading {
             Reading::Result(r) => match raw::get_str(&r, "nextCursor").filter(|c| !c.is_empty()) {
-                Some(next) if seen.insert(next.clone()) => cursor = Some(next),
+                Some(next) if seen.insert(hasher.hash_one(&next)) => cursor = Some(next),
                 Some(next) => {
+                    let next = short(&next, 80);
                     conn.note(format!(
                         "the tool list has no end: its cursor {next:?} came before; what came so far is kept as incomplete"
                     ));

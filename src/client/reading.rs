@@ -3,6 +3,7 @@
 use super::conn::Reply;
 use super::handshake::Failure;
 use super::http::status_words;
+use crate::journal::Text;
 use crate::journal::refusal::{self, short};
 use crate::json::raw;
 use crate::wire::broken::broken;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 
 /// An answer as far as a handshake needs it.
 pub(super) enum Reading {
-    Result(String),
+    Result(Text),
     /// `lost`: it says that the session is gone.
     Error {
         code: Option<i64>,
@@ -57,7 +58,7 @@ pub(super) fn read(
             Reading::Status { status: 200, words }
         }
         Frame::Response { answer: Answer::Result(r), .. } if !only_status => {
-            Reading::Result(r.to_owned())
+            Reading::Result(Text::part(raw, r))
         }
         Frame::Response { answer: Answer::Error { raw: e, code, message }, .. } if !only_status => {
             let data = raw::get(e, "data").unwrap_or("{}").to_owned();

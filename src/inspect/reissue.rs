@@ -194,9 +194,15 @@ impl Inspector {
         let takers: Vec<&Tool> = tools
             .tools
             .iter()
-            .filter(|t| t.takes_request_id() && !self.reads_only(&t.name))
+            .map(|t| &**t)
+            .filter(|t| t.takes_request_id && !self.reads_only(&t.name))
             .collect();
         match takers.as_slice() {
+            // What is not on an incomplete list may be there all the same.
+            [] | [_] if !tools.complete => {
+                Err(Error::usage("the tool list of this server is not complete; nothing was sent")
+                    .hint("name the tool with --tool"))
+            }
             [one] => Ok(one.name.clone()),
             [] => Err(Error::usage(
                 "no tool of this server takes a request_id and changes something; nothing was sent",

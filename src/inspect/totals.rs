@@ -259,7 +259,10 @@ impl Inspector {
             told_apart: found.told_apart,
             one_moment,
             same_hash: Found { list: found.same_hash.list, total: found.same_hash.total },
-            same_label: found.labels.as_ref().map(|l| l.shared.clone()).unwrap_or_default(),
+            same_label: found.labels.as_ref().map_or_else(Found::default, |l| Found {
+                list: l.shared.list.clone(),
+                total: l.shared.total,
+            }),
             unfinished: unfinished
                 .into_iter()
                 .filter(|l| l.judged.state != State::Done)

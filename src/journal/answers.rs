@@ -191,9 +191,9 @@ impl Session {
                 if let (Some(info), true) = (info, self.protocol.as_deref() == Some(MODERN)) {
                     self.server = Some(server_info(info));
                 }
-                list.complete =
+                list.complete = !list.cut
                     // One of another type can't be followed: what it leads to is missing.
-                    raw::get(result, "nextCursor").is_none_or(|c| {
+                    && raw::get(result, "nextCursor").is_none_or(|c| {
                         raw::is_null(c) || raw::as_str(c).is_some_and(|c| c.is_empty())
                     });
                 let known = self.tools_generation == event.generation && self.tools.complete;
@@ -323,9 +323,8 @@ fn shown(id: &Id) -> String {
     refusal::short(&id.to_json(), 64)
 }
 
+/// Names are for people, and kept in many places: one of megabytes is cut, with a sign.
 fn server_info(text: &str) -> ServerInfo {
-    ServerInfo {
-        name: raw::get_str(text, "name").unwrap_or_default(),
-        version: raw::get_str(text, "version").unwrap_or_default(),
-    }
+    let word = |key: &str| refusal::short(&raw::get_str(text, key).unwrap_or_default(), 500);
+    ServerInfo { name: word("name"), version: word("version") }
 }

@@ -329,6 +329,11 @@ impl Session {
         self.generations.iter_mut().rev().find(|g| g.n == n)
     }
 
+    /// The list that is being read is longer than what is kept of it: its other pages need not be asked for.
+    pub fn tools_cut(&self) -> bool {
+        self.staged.as_ref().map_or(&self.tools, |(list, _)| list).cut
+    }
+
     fn open(&mut self, event: &Event, transport: &Transport) {
         self.generations.push(Generation {
             n: event.generation,

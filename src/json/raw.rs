@@ -69,6 +69,11 @@ impl<'a> Object<'a> {
         self.0.iter().rev().find(|(k, _)| k == key).map(|(_, v)| *v)
     }
 
+    /// All of them, as they were sent.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(k, v)| (k.as_ref(), *v))
+    }
+
     /// The decoded string member `key`.
     pub fn get_str(&self, key: &str) -> Option<String> {
         as_str(self.get(key)?)

@@ -101,7 +101,7 @@ pub enum Tie {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definition {
     /// readOnly, destructive, idempotent, openWorld; listed twice differently; the list is whole and up to date.
-    pub hints: ([Hint; 4], bool, bool),
+    pub hints: ([Hint; 4], bool, bool, bool),
     /// All that it says, as one hash.
     pub digest: String,
 }
@@ -430,7 +430,7 @@ impl Definition {
             raw.map(|r| python_dumps(r, true, &[]).unwrap_or_else(|_| r.to_owned()))
         };
         let said = [
-            Some(tool.description.clone()),
+            Some(tool.description.to_string()),
             same(tool.annotations.as_deref()),
             same(tool.input_schema.as_deref()),
             Some(format!("{} {}", tool.only_as_task, tool.rest)),
@@ -442,6 +442,7 @@ impl Definition {
                 [tool.read_only, tool.destructive, tool.idempotent, tool.open_world],
                 tool.listed_twice,
                 list_complete,
+                tool.not_kept.is_some(),
             ),
             digest: sha256_hex(&said.join(",")),
         }
@@ -450,7 +451,10 @@ impl Definition {
     /// The hints as sent, in words.
     pub fn hint_words(&self) -> String {
         let names = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
-        let (all, twice, complete) = &self.hints;
+        let (all, twice, complete, let_go) = &self.hints;
+        if *let_go {
+            return "not kept".into();
+        }
         let mut words: Vec<String> = names
             .iter()
             .zip(all)

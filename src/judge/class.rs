@@ -40,7 +40,7 @@ impl Class {
 /// read-only by right.
 pub fn oddities(tool: &Tool, look_up: &str) -> Vec<String> {
     let mut out = Vec::new();
-    let keyed = tool.takes_request_id();
+    let keyed = tool.takes_request_id;
     let looks_up = tool.name == look_up;
     if keyed && !looks_up && tool.read_only == Hint::True {
         out.push(format!(

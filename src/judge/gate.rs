@@ -7,6 +7,8 @@ use super::facts::{Facts, HashCheck, LedgerView, Pairing};
 use super::gate_row;
 use super::words::Finding;
 use crate::error::Exit;
+use crate::files::size;
+use crate::journal::tools::DEFINITIONS;
 use crate::journal::{Hint, Tool};
 use crate::shell;
 use crate::time::Time;
@@ -127,6 +129,9 @@ pub fn tool_gate(tool: Option<&Tool>, list_complete: bool) -> ToolGate {
     if !list_complete {
         return gate(Ask::Type, "the tool list of this connection is not complete");
     }
+    if let Some(bytes) = t.not_kept {
+        return gate(Ask::Type, &not_kept(bytes));
+    }
     if t.listed_twice {
         return gate(Ask::Type, "the server lists this tool twice, differently");
     }
@@ -150,6 +155,15 @@ pub fn tool_gate(tool: Option<&Tool>, list_complete: bool) -> ToolGate {
         Hint::WrongType => gate(Ask::Type, "its idempotentHint is not a boolean"),
         Hint::Absent => gate(Ask::Type, "the server gives no hint that it may be repeated"),
     }
+}
+
+/// Why a tool is none of which anything is known but the name; `bytes` are those of its definition.
+pub fn not_kept(bytes: u64) -> String {
+    format!(
+        "redial did not keep its definition ({}): those of this server's tools come to more than {}",
+        size(bytes),
+        size(DEFINITIONS as u64)
+    )
 }
 
 /// What is known of calls with this request_id before the one to be sent, beyond those in the facts.

@@ -44,7 +44,7 @@ pub(super) fn reasons(g: &GateFacts<'_>, tool: Option<&Tool>) -> Vec<(Ask, Strin
     if f.row.is_some() && f.hash == HashCheck::NotChecked {
         add(Ask::Ask, "the arguments' hash can't be checked against the row's");
     }
-    if tool.is_some_and(|t| !t.takes_request_id()) {
+    if tool.is_some_and(|t| !t.takes_request_id) {
         add(Ask::Ask, "the tool's schema has no request_id argument");
     }
     match (&f.ledger, f.pairing) {

@@ -146,7 +146,7 @@ fn what_is_not_certain_asks() {
     expect(&lost, Ask::Ask, "earlier call");
     expect(&facts("done", false, 0), Ask::Ask, "done without effect");
     expect(&facts("running", true, 1), Ask::Ask, "abandoned with effect");
-    let no_key = Tool { properties: vec!["title".into()], ..idempotent() };
+    let no_key = Tool { takes_request_id: false, ..idempotent() };
     let d = decide(&no_key, &done(), |_| {});
     assert_eq!((d.ask, d.reasons[0].contains("no request_id argument")), (Ask::Ask, true));
 }
@@ -322,4 +322,14 @@ fn a_first_delivery_beside_a_ledger_that_cannot_be_read_is_asked_about() {
         gate(&facts).ask
     };
     assert_eq!((ask(Some("r")), ask(None)), (Ask::Ask, Ask::None));
+}
+
+#[test]
+fn a_tool_whose_definition_is_not_kept_is_the_most_careful_one_whoever_says_otherwise() {
+    let reads = Tool { not_kept: Some(1 << 20), ..tool(r#"{"readOnlyHint":true}"#) };
+    let gate = tool_gate(Some(&reads), true);
+    assert_eq!(gate.ask, Ask::Type);
+    assert!(gate.why.contains("did not keep its definition (1 MiB)"), "{}", gate.why);
+    let own = HintOverride { read_only: Some(true), ..HintOverride::default() };
+    assert_eq!(tool_gate(Some(&own.apply(&reads)), true).ask, Ask::Type);
 }

@@ -63,8 +63,8 @@ pub struct Totals {
     pub one_moment: bool,
     /// Groups of requests with the same arguments hash.
     pub same_hash: Found<Vec<String>>,
-    /// Labels that several requests' effects share, with those requests.
-    pub same_label: Vec<(String, Vec<String>)>,
+    /// Labels that several requests' effects share, with those requests; counted are also those that nobody looked at.
+    pub same_label: Found<(String, Vec<String>)>,
     /// Requests that are not done, with their state and their effects; all of them are counted in `requests`.
     pub unfinished: Vec<(String, State, u64)>,
     /// Effects with each label that is expected.
@@ -88,7 +88,7 @@ impl Default for Totals {
             nameless_effects: 0,
             one_moment: true,
             same_hash: Found::default(),
-            same_label: Vec::new(),
+            same_label: Found::default(),
             unfinished: Vec::new(),
             labels: BTreeMap::new(),
             unread_rows: 0,

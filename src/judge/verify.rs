@@ -4,6 +4,7 @@
 pub use super::totals::{Found, Table, Totals};
 use super::totals::{is_bad_end, is_unfinished};
 use super::words::State;
+use crate::ledger::PLACES;
 
 /// What a person expects to find (`--expect LABEL=N`, `--expect-total N`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -57,7 +58,7 @@ impl Verified {
 
 /// Checks the invariants. `strict`: warnings are errors.
 pub fn verify(totals: &Totals, expected: &Expected, strict: bool) -> Verified {
-    let mut problems = Problems { list: Vec::new(), strict };
+    let mut problems = Problems { list: Vec::new(), strict, unnamed: 0 };
     problems.broken(totals);
     let wrong = problems.unexpected(totals, expected);
     problems.doubtful(totals);
@@ -71,7 +72,7 @@ pub fn verify(totals: &Totals, expected: &Expected, strict: bool) -> Verified {
     }
     if parts.is_empty() && strict && !problems.list.is_empty() {
         // Nothing is broken, and a doubt counts as an error today.
-        parts.push(many(problems.list.len() as u64, "doubt"));
+        parts.push(many(problems.list.len() as u64 + problems.unnamed, "doubt"));
     }
     let requests = totals.count(|_| true);
     let unexplained = unexplained(totals);
@@ -153,6 +154,8 @@ fn many(n: u64, one: &str) -> String {
 struct Problems {
     list: Vec<Problem>,
     strict: bool,
+    /// Counted in the list as one where they are several.
+    unnamed: u64,
 }
 
 impl Problems {
@@ -166,6 +169,7 @@ impl Problems {
         let more = total.saturating_sub(named as u64);
         if more > 0 {
             self.add(kind, severity, &[], format!("{more} more, not named here"));
+            self.unnamed += more - 1;
         }
     }
 
@@ -261,16 +265,29 @@ impl Problems {
         let all = t.count(|s| *s != State::Done);
         self.rest("unfinished", Warning, all, named);
         for ids in &t.same_hash.list {
-            let detail = format!("the same arguments under {} request_ids", ids.len());
+            let many = match ids.len() {
+                PLACES.. => format!("at least {PLACES} request_ids, the newest of which are named"),
+                n => format!("{n} request_ids"),
+            };
+            let detail = format!("the same arguments under {many}");
             self.add("suspect_duplicate", Warning, ids, detail);
         }
         self.rest("suspect_duplicate", Warning, t.same_hash.total, t.same_hash.list.len());
-        for (label, ids) in &t.same_label {
+        for (label, ids) in &t.same_label.list {
             let known = |g: &Vec<String>| ids.iter().all(|id| g.contains(id));
             if !t.same_hash.list.iter().any(known) {
                 let detail = format!("effects of several requests share the label {label}");
                 self.add("suspect_duplicate", Warning, ids, detail);
             }
+        }
+        let unread = t.same_label.total.saturating_sub(t.same_label.list.len() as u64);
+        if unread > 0 {
+            let what = many(unread, "label");
+            let detail = format!(
+                "{what} more occur several times: whether several requests share them was not looked at"
+            );
+            self.add("suspect_duplicate", Warning, &[], detail);
+            self.unnamed += unread - 1;
         }
         self.one_each("request_purged", Warning, &t.purged, |id| {
             format!(

@@ -9,7 +9,7 @@ fn night() -> Totals {
         requests: [(State::Done, 5), (State::Abandoned, 2)].into(),
         effects: Some(5),
         same_hash: vec![ids(&["night-001", "night-006"])].into(),
-        same_label: vec![("障害報告".into(), ids(&["night-001", "night-006"]))],
+        same_label: vec![("障害報告".into(), ids(&["night-001", "night-006"]))].into(),
         unfinished: vec![
             ("night-005".into(), State::Abandoned, 0),
             ("night-007".into(), State::Abandoned, 1),
@@ -64,7 +64,7 @@ fn a_shared_label_breaks_nothing_a_swept_request_leaves_it_open_and_an_unread_ro
         requests: [(State::Done, 2)].into(),
         effects: Some(3),
         purged: ids(&["old"]).into(),
-        same_label: vec![("daily".into(), ids(&["a", "b"]))],
+        same_label: vec![("daily".into(), ids(&["a", "b"]))].into(),
         ..Totals::default()
     };
     let v = verify(&t, &Expected::default(), false);
@@ -179,5 +179,30 @@ fn what_is_not_named_is_counted() {
             "r is running",
             "6 more, not named here"
         ]
+    );
+}
+
+#[test]
+fn what_was_not_looked_at_or_is_not_named_is_counted_in_words_and_as_doubts() {
+    let t = Totals {
+        requests: [(State::Done, 900)].into(),
+        effects: Some(900),
+        same_label: Found { list: vec![("daily".into(), ids(&["a", "b"]))], total: 31 },
+        ..Totals::default()
+    };
+    let v = verify(&t, &Expected::default(), false);
+    let what =
+        "30 labels more occur several times: whether several requests share them was not looked at";
+    assert_eq!(v.problems[1].detail, what);
+    let strict = verify(&t, &Expected::default(), true);
+    assert_eq!(strict.sentence, "NOT exactly once: 31 doubts");
+    // No group is said to be as small as what is named of it.
+    let many: Vec<String> = (0..PLACES).map(|n| n.to_string()).collect();
+    let t = Totals { same_hash: Found { list: vec![many], total: 1 }, ..t };
+    let v = verify(&t, &Expected::default(), false);
+    assert!(
+        v.problems[0].detail.contains("at least 100 request_ids"),
+        "{:?}",
+        v.problems[0].detail
     );
 }

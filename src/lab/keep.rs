@@ -1,6 +1,8 @@
 //! Writes down a session as a recording (src/record/FORMAT.md): what the kill test keeps of a trial, and the lab of a
 //! scenario on request. Mode 0600, credentials replaced as in any recording.
 
+use crate::error::Error;
+use crate::files::not_ordinary;
 use crate::journal::event::Transport;
 use crate::journal::{Journal, Kind};
 use crate::record::Rules;
@@ -19,10 +21,25 @@ pub fn keep(path: &Path, server: &str, journals: &[Journal], hides: &Extra) -> s
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
+    crate::files::ordinary(path)?;
     let text = recording(server, journals, hides).map_err(std::io::Error::other)?;
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
+}
+
+/// Says at the start whether recordings can be kept there: a folder, or one to be made.
+///
+/// # Errors
+/// Exit 2 in words.
+pub fn folder(path: &Path) -> Result<(), Error> {
+    match path.metadata() {
+        Ok(about) if !about.is_dir() => {
+            let what = not_ordinary(&about).unwrap_or("a file");
+            Err(Error::usage(format!("--keep {} is {what}, not a folder", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What these journals hold as the text of a recording, each as a run of its own.

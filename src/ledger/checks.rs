@@ -3,10 +3,9 @@
 //! Finds; never judges. Each question is one pass over a table, in bounded memory.
 
 use super::reader::{Reader, marks, sql_limit};
-use super::repeats::{Repeated, Repeats};
+use super::repeats::{PLACES, Repeated, Repeats};
 use super::row::{Effect, Row};
 use super::schema::{Effects, Source, quoted};
-use super::survey::DONE;
 use super::trouble::{LedgerError, Trouble};
 use super::value;
 use rusqlite::types::ValueRef;
@@ -54,8 +53,9 @@ pub struct Labels {
     pub effects: u64,
     /// How often each label that was asked for occurs.
     pub wanted: Vec<(String, u64)>,
-    /// Labels that several requests' effects share, with some of those requests.
-    pub shared: Vec<(String, Vec<String>)>,
+    /// Labels that several requests' effects share, with some of those requests. Counted are also those that occur
+    /// several times and were not looked at: whether they are shared is not known.
+    pub shared: Named<(String, Vec<String>)>,
 }
 
 /// Effects whose request has no row: the newest of each kind by name, and how many effects there are.
@@ -197,14 +197,18 @@ impl Reader<'_> {
         let r = &self.schema().requests;
         let Some(hash) = &r.args_hash else { return Ok(Named::default()) };
         let found = self.repeated(&r.source, hash, limit)?;
-        let mut groups = self.confirmed(&r.source, hash, &r.id, &found)?;
-        // Rows that share their id as well are no two requests under two ids.
-        groups.retain(|(_, ids)| ids.iter().any(|id| Some(id) != ids.first()));
-        let gone = (found.groups.len() - groups.len()) as u64;
-        Ok(Named {
-            total: found.total - gone,
-            list: groups.into_iter().map(|(_, ids)| ids).collect(),
-        })
+        let groups = self.confirmed(&r.source, hash, &r.id, &found)?;
+        let mut gone = (found.groups.len() - groups.len()) as u64;
+        let mut list = Vec::new();
+        for (_, ids) in groups {
+            // Rows that share their id as well are no two requests under two ids, if those are all there are.
+            if ids.iter().any(|id| Some(id) != ids.first()) {
+                list.push(ids);
+            } else if ids.len() < PLACES {
+                gone += 1;
+            }
+        }
+        Ok(Named { total: found.total - gone, list })
     }
 
     /// Request ids with two effects or more, with how many; newest first, at most `limit`.
@@ -308,12 +312,24 @@ impl Reader<'_> {
             if tells { repeats.push(state.hash_one(bytes), place) } else { Ok(()) }
         })?;
         let found = self.unlocked(|| repeats.finish(limit))?.map_err(|e| self.no_room(&e))?;
-        let shared = self.confirmed(&e.source, &e.label, &e.request_id, &found)?.into_iter();
-        out.shared.extend(shared.filter_map(|(label, mut ids)| {
-            ids.sort_unstable();
-            ids.dedup();
-            (ids.len() > 1).then_some((label, ids))
-        }));
+        let mut unread = found.total - found.groups.len() as u64;
+        for group in found.groups {
+            let (all, looked_at) = (group.1, group.0.len() as u64);
+            let one = Repeated { groups: vec![group], ..Repeated::default() };
+            for (label, mut ids) in self.confirmed(&e.source, &e.label, &e.request_id, &one)? {
+                ids.sort_unstable();
+                ids.dedup();
+                match ids.len() {
+                    2.. => {
+                        out.shared.list.push((label, ids));
+                        out.shared.total += 1;
+                    }
+                    // The newest are one request's; whose the others are is not known.
+                    _ => unread += u64::from(all > looked_at),
+                }
+            }
+        }
+        out.shared.total += unread;
         Ok(())
     }
 
@@ -354,57 +370,6 @@ impl Reader<'_> {
              WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
             e.source.from, r.source.from,
         )
-    }
-
-    /// Done requests without an effect in any table: the newest `limit` ids, and how many there are.
-    pub fn done_bare(&self, limit: usize) -> Result<Named<String>, LedgerError> {
-        if !self.has_effects_table() {
-            return Ok(Named::default());
-        }
-        let all: Vec<&Effects> = self.schema().effects.iter().collect();
-        self.bare(&all, limit)
-    }
-
-    /// Where there are several tables: done requests that lack an effect in this one, by table.
-    pub fn done_bare_in_each(&self) -> Result<Vec<(String, u64)>, LedgerError> {
-        let all = &self.schema().effects;
-        if all.len() < 2 || !self.has_effects_table() {
-            return Ok(Vec::new());
-        }
-        all.iter().map(|e| Ok((e.table.to_string(), self.bare(&[e], 0)?.total))).collect()
-    }
-
-    fn bare(&self, tables: &[&Effects], limit: usize) -> Result<Named<String>, LedgerError> {
-        let r = &self.schema().requests;
-        let (pos, id) = (&r.source.pos, quoted(&r.id));
-        let (mut joins, mut none) = (String::new(), String::new());
-        let told = self.effects_are_told_apart();
-        for (n, e) in tables.iter().enumerate() {
-            let apart = |e: &Effects| -> String {
-                let pairs = r.tells.iter().zip(&e.tells).filter(|_| told);
-                pairs.map(|(a, b)| format!(" AND r.{} IS e{n}.{}", quoted(a), quoted(b))).collect()
-            };
-            let rid = quoted(&e.request_id);
-            joins.push_str(&format!(
-                " LEFT JOIN {} AS e{n} ON r.{id} = e{n}.{rid} COLLATE BINARY{}",
-                e.source.from,
-                apart(e)
-            ));
-            none.push_str(&format!(" AND e{n}.{rid} IS NULL"));
-        }
-        let sql = format!(
-            "SELECT r.{id} FROM {} AS r{joins}
-             WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} COLLATE BINARY = ?3{none} ORDER BY r.{pos} DESC",
-            r.source.from,
-            quoted(&r.status),
-        );
-        let mut out = Named::default();
-        let cheap = tables.iter().all(|e| e.request_indexed);
-        self.in_pieces(&r.source, cheap, |low, high| {
-            self.name_ids(&sql, (low, high, DONE), limit, &mut out)?;
-            Ok(true)
-        })?;
-        Ok(out)
     }
 
     /// Effects whose request has no row: lost ones, and those that may have been swept (older than the oldest
@@ -505,7 +470,7 @@ impl Reader<'_> {
     }
 
     /// Adds the ids that a query gives; returns how many were NULL, which are no ids.
-    fn name_ids(
+    pub(super) fn name_ids(
         &self,
         sql: &str,
         params: impl Params,

@@ -4,6 +4,7 @@
 //! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `repeats` finds equal values;
 //! `salvage` reads what damage has left; `stamp` sees changes.
 
+mod bare;
 pub mod checks;
 mod copy;
 mod effects;
@@ -27,6 +28,7 @@ pub use checks::{HashGroup, Labels, Loose, LooseScan, Named};
 pub use copy::remove_private_copies;
 pub use open::Mode;
 pub use reader::{How, Reader};
+pub use repeats::PLACES;
 pub use row::{Effect, Row, is_repeated};
 pub use same::{Same, Tells, told};
 pub use stamp::Stamp;

@@ -168,6 +168,12 @@ impl Opener {
                 () => "device",
             })));
         }
+        // SQLite opens what lies beside a ledger without a look, and would wait for a pipe.
+        for suffix in ["-wal", "-shm", "-journal"] {
+            if let Err(e) = crate::files::ordinary(&beside(real, suffix)) {
+                return Err(self.error(Trouble::Other(format!("of its {suffix}: {e}"))));
+            }
+        }
         if meta.len() == 0 {
             // Never opened: SQLite deletes a -wal beside an empty database, even when it only reads.
             let wal = fs::metadata(beside(real, "-wal")).ok().map(|m| m.len());

@@ -11,7 +11,7 @@ const IN_MEMORY: usize = 1 << 18;
 const FILES: usize = 64;
 const BUFFER: usize = 16 << 10;
 /// Places kept of one group.
-pub(super) const PLACES: usize = 100;
+pub const PLACES: usize = 100;
 
 /// A value's digest and where it stands.
 type Record = (u64, i64);

@@ -154,6 +154,9 @@ fn sweep(folder: &Path, keep: usize, current: &Path) {
     ours.sort();
     let too_many = (ours.len() + 1).saturating_sub(keep);
     for old in ours.iter().take(too_many) {
+        if crate::files::ordinary(old).is_err() {
+            continue;
+        }
         let Ok(file) = File::open(old) else { continue };
         // One that is still being written stays.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
@@ -233,7 +236,7 @@ pub fn remember(path: &Path) {
 /// Exit 2 when there is none.
 pub fn find(named: &Path) -> Result<PathBuf> {
     if named == Path::new("latest") && !named.exists() {
-        let path = pointer().and_then(|p| std::fs::read(p).ok()).map(|b| {
+        let path = pointer().and_then(|p| crate::files::whole(&p, 64 << 10).ok()).map(|b| {
             PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(b))
         });
         return path.filter(|p| p.exists()).ok_or_else(|| {

@@ -54,6 +54,7 @@ impl Lines {
     /// # Errors
     /// The system's.
     pub fn open(path: &Path) -> io::Result<Lines> {
+        crate::files::ordinary(path)?;
         let file = File::open(path)?;
         let inode = file.metadata()?.ino();
         Ok(Lines::of(From::File { path: path.to_owned(), file, inode }))
@@ -129,6 +130,7 @@ impl Lines {
         let From::File { path, file, inode } = &mut self.from else { return Ok(false) };
         let replaced = std::fs::metadata(&*path).is_ok_and(|m| m.ino() != *inode);
         if replaced {
+            crate::files::ordinary(path)?;
             *file = File::open(&*path)?;
             *inode = file.metadata()?.ino();
         } else if file.metadata()?.len() >= self.read_to {

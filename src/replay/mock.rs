@@ -71,7 +71,8 @@ impl Mock {
                 tools.add_page(r);
             }
         }
-        let reads = tools.tools.into_iter().filter(|t| t.read_only == Hint::True).map(|t| t.name);
+        let reads =
+            tools.tools.iter().filter(|t| t.read_only == Hint::True).map(|t| t.name.clone());
         Mock { script, by_key, reads: reads.collect(), asked: Mutex::default() }
     }
 

@@ -5,6 +5,7 @@ use super::faults::{Faults, KillPoint};
 use super::stop::{Stop, Stopped};
 use super::tool::{Outcome, Tool, ToolSet};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::json::python::float_repr;
 use crate::json::raw;
 use crate::text::visible;
@@ -99,6 +100,7 @@ impl ToolSet for Charge {
 }
 
 fn append(path: &Path) -> std::io::Result<File> {
+    files::ordinary(path)?;
     OpenOptions::new().append(true).create(true).open(path)
 }
 

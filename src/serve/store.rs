@@ -6,6 +6,7 @@
 
 use super::faults::{Faults, KillPoint};
 use super::stop::{Stop, Stopped};
+use crate::files;
 use crate::json::python::python_dumps;
 use crate::json::raw::{is_object, quote};
 use crate::ledger::hash::{HashError, args_hash};
@@ -80,6 +81,11 @@ fn is_busy(e: &rusqlite::Error) -> bool {
 impl Store {
     /// A new connection, with the tables there and WAL on.
     pub fn connect(&self) -> Result<Connection, rusqlite::Error> {
+        // Opening a pipe would wait for its other end.
+        if files::ordinary(&self.path).is_err() {
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+            return Err(rusqlite::Error::SqliteFailure(code, None));
+        }
         let conn = Connection::open(&self.path)?;
         conn.busy_timeout(LOCK_WAIT)?;
         // Turning WAL on, and the recovery after a killed writer, answer "busy" at once, whatever the timeout is: several

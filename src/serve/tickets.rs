@@ -6,6 +6,7 @@ use super::stop::{Stop, Stopped};
 use super::store::{Failure, Store};
 use super::tool::{Outcome, Tool, ToolSet, string};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::wire::id::Id;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,7 @@ impl Tickets {
 fn is_new(path: &Path) -> std::result::Result<bool, String> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut head = Vec::new();
+    files::ordinary(path).map_err(|e| e.to_string())?;
     match std::fs::File::open(path) {
         Ok(file) => {
             file.take(MAGIC.len() as u64).read_to_end(&mut head).map_err(|e| e.to_string())?

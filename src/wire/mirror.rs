@@ -6,6 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashSet;
 
+/// What a property of a schema has that asks for it.
+pub const KEY: &str = "x-mcp-header";
 /// How deep a schema is followed; an annotation below that is invalid.
 const DEPTH: usize = 64;
 
@@ -24,7 +26,6 @@ pub struct Mirror {
 /// Why the tool must not be used over HTTP: an annotation that is empty, no token, there twice (ignoring
 /// case), on anything but a string, integer or boolean, or not reachable through `properties` alone.
 pub fn annotations(schema: &str) -> Result<Vec<Mirror>, String> {
-    const KEY: &str = "x-mcp-header";
     let mut out: Vec<Mirror> = Vec::new();
     if !schema.contains(KEY) {
         return Ok(out);

@@ -439,3 +439,37 @@ fn arguments_of_ten_megabytes_from_a_file() {
     let found = redial(&["find", "r-1", "--ledger", ledger]);
     found.expect(0, &["done"]);
 }
+
+#[test]
+fn a_pipe_that_nobody_fills_a_device_and_a_folder_are_refused_at_once_where_a_file_is_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (pipe, ledger) = (path("pipe"), path("ledger.db"));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (named, what) in [(pipe.as_str(), "pipe"), ("/dev/zero", "device")] {
+        let server = tickets(&ledger);
+        let with_server = |args: &[&str]| redial(&both(args, &server));
+        for (exit, ran) in [
+            (6, redial(&["serve", "tickets", "--ledger", named])),
+            (6, redial(&["serve", "charge", "--effects", named])),
+            (6, redial(&["find", "a", "--ledger", named])),
+            (6, redial(&["show", named])),
+            (6, redial(&["audit", named])),
+            (6, redial(&["mock", named])),
+            (2, redial(&["find", "--id-file", named, "--ledger", &ledger])),
+            (2, redial(&["killtest", "--keep", named])),
+            (2, redial(&["lab", "run", "all", "--keep", named])),
+            (2, with_server(&["call", "create_ticket", "--args-file", named])),
+            (2, with_server(&["reissue", "a", "--ledger", &ledger, "--args-from", named])),
+            (2, with_server(&["batch", named])),
+        ] {
+            let is = format!("is a {what}");
+            assert!(ran.exit == exit && ran.stderr.contains(&is), "{exit} {is}: {}", ran.all());
+        }
+    }
+    // What lies beside a ledger is opened by SQLite, which would wait, too.
+    rusqlite::Connection::open(&ledger).unwrap().execute_batch("CREATE TABLE t(a)").unwrap();
+    std::fs::rename(&pipe, path("ledger.db-wal")).unwrap();
+    let ran = redial(&["rows", "--ledger", &ledger]);
+    assert!(ran.exit == 6 && ran.stderr.contains("-wal: it is a pipe"), "{}", ran.all());
+}

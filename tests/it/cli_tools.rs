@@ -85,3 +85,25 @@ fn the_built_in_servers_have_nothing_odd() {
     ran.expect(0, &["changes nothing", "repeatable"]);
     assert!(!ran.stdout.contains("warning"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_definition_that_is_not_kept_is_said_to_be_and_its_hints_count_for_nothing() {
+    let fake = FakeStdio::new();
+    let large = |i: usize| {
+        let text = "x".repeat(2 << 20);
+        format!(
+            r#"{{"name":"large_{i}","description":"{text}","annotations":{{"readOnlyHint":true}}}}"#
+        )
+    };
+    fake.tools(&format!("[{}]", (0..9).map(large).collect::<Vec<_>>().join(",")));
+    let doc = fake.run(&["tools", "--json"]).doc();
+    let tool = |i: usize| &doc["tools"][i];
+    assert_eq!((&tool(0)["gate"], tool(0).get("not_kept")), (&"none".into(), None));
+    let last = tool(8);
+    assert_eq!((&last["name"], &last["gate"]), (&"large_8".into(), &"type".into()));
+    assert_eq!((&last["hints"], &doc["complete"]), (&serde_json::Value::Null, &true.into()));
+    assert!(last["not_kept"].as_u64().unwrap() > 2 << 20, "{last}");
+    assert!(last["why"].to_string().contains("did not keep its definition (2 MiB)"));
+    let plain = fake.run(&["tools"]);
+    plain.expect(0, &["large_8", "redial did not keep its definition (2 MiB)"]);
+}

@@ -409,3 +409,26 @@ fn under_a_living_writer_nothing_is_called_broken() {
         assert_eq!((r.exit, r.get(&["exactly_once"]).as_str()), (0, "true"), "{}", r.all());
     }
 }
+
+#[test]
+fn eighty_tables_of_effects_are_counted_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..80).map(|n| format!("fx_{n}")).collect();
+    let table = |name: &String| {
+        format!(
+            "CREATE TABLE {name}(id INTEGER PRIMARY KEY, request_id TEXT);
+             INSERT INTO {name}(request_id) VALUES ('a'), ('b');"
+        )
+    };
+    let sql: String = names.iter().map(table).collect();
+    // One in the last table alone is none without an effect; c has one nowhere.
+    let more = "INSERT INTO requests VALUES ('d','h4','done','{}','o',4.0); INSERT INTO fx_79(request_id) VALUES ('d');";
+    let path = made(dir.path(), "WAL", &format!("{sql}{more}"));
+    let flags: Vec<&str> = names.iter().flat_map(|n| ["--effects", n.as_str()]).collect();
+    let r = verify(&path, &flags);
+    assert_eq!(r.exit, 1, "{}", r.all());
+    let bare: Vec<String> =
+        problems(&r).into_iter().filter(|p| p.starts_with("done_without_effect")).collect();
+    assert_eq!(bare, ["done_without_effect/error: c"]);
+    assert_eq!(r.get(&["effects"]), "161");
+}

@@ -3,7 +3,7 @@
 
 use crate::cli::connect::{arguments_object, check_request_id};
 use crate::error::{Error, Result};
-use crate::files::{is_unfilled, size};
+use crate::files::{is_of_the_shell, not_ordinary, size};
 use crate::json::{key, raw};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -54,8 +54,8 @@ pub fn feed(path: &Path) -> Result<mpsc::Receiver<Numbered>> {
             Error::usage(format!("{} can't be read: {why}; nothing was sent", path.display()))
         };
         let about = path.metadata().map_err(|e| refused(e.to_string()))?;
-        if about.is_dir() || is_unfilled(path, &about) {
-            return Err(refused("it is a folder, or a pipe that may never have an end".into()));
+        if let Some(what) = not_ordinary(&about).filter(|_| !is_of_the_shell(path)) {
+            return Err(refused(format!("it is {what}, and no ordinary file")));
         }
         let file = File::open(path).map_err(|e| refused(e.to_string()))?;
         Box::new(file)

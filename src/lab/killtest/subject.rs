@@ -4,9 +4,11 @@
 use super::{Run, Target};
 use crate::client::{Client, Endpoint};
 use crate::error::{Error, Result};
-use crate::journal::{Call, Hint, Outcome, Tool};
+use crate::inspect::tool::known_tool;
+use crate::journal::{Call, Hint, Outcome, Tool, ToolList};
 use crate::json::key::{self, REQUEST_ID, Spelling};
 use crate::json::raw;
+use crate::judge::gate::not_kept;
 use crate::model::hash::Shape;
 use std::time::Instant;
 
@@ -57,7 +59,7 @@ impl Run {
         };
         client.ready().await?;
         let list = client.tools().await?;
-        let tool = choose(&list.tools, wanted.as_deref())?;
+        let tool = choose(&list, wanted.as_deref())?;
         let id = self.request_id(&tool, 0);
         self.undisturbed = Some(id.clone());
         let begin = Instant::now();
@@ -101,28 +103,58 @@ impl Run {
     }
 }
 
-fn choose(tools: &[Tool], wanted: Option<&str>) -> Result<Tool> {
-    if let Some(name) = wanted {
-        let found = tools.iter().find(|t| t.name == name);
-        return found.cloned().ok_or_else(|| {
-            Error::usage(format!("the server has no tool {name}"))
-                .hint(format!("it has {}", names(tools.iter())))
-        });
-    }
-    let fitting: Vec<&Tool> =
-        tools.iter().filter(|t| t.takes_request_id() && t.read_only != Hint::True).collect();
-    match fitting.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] => Err(Error::usage("no tool of this server takes a request_id and changes something")
-            .hint(format!("name one with --tool: {}", names(tools.iter())))),
-        several => Err(Error::usage("several tools of this server take a request_id")
-            .hint(format!("name one with --tool: {}", names(several.iter().copied())))),
+fn choose(list: &ToolList, wanted: Option<&str>) -> Result<Tool> {
+    let tool = match wanted {
+        Some(name) => match known_tool(list, name)? {
+            Some(tool) => tool,
+            None => {
+                let why =
+                    format!("the tool list of this server is not complete, and has no {name}");
+                return Err(Error::usage(why));
+            }
+        },
+        None => {
+            let all = || list.tools.iter().map(|t| t.name.as_str());
+            let fits = |t: &&Tool| t.takes_request_id && t.read_only != Hint::True;
+            let fitting: Vec<&Tool> = list.tools.iter().map(|t| &**t).filter(fits).collect();
+            match fitting.as_slice() {
+                [one] => *one,
+                [] => {
+                    let why = match list.complete {
+                        true => "no tool of this server takes a request_id and changes something",
+                        false => {
+                            "the tool list of this server is not complete; no tool on it takes a request_id and changes something"
+                        }
+                    };
+                    return Err(Error::usage(why).hint(name_one(all())));
+                }
+                several => {
+                    return Err(Error::usage("several tools of this server take a request_id")
+                        .hint(name_one(several.iter().map(|t| t.name.as_str()))));
+                }
+            }
+        }
+    };
+    match tool.not_kept {
+        None => Ok(tool.clone()),
+        Some(bytes) => Err(Error::usage(format!(
+            "{}: {}, so nobody knows which arguments to call it with",
+            tool.name,
+            not_kept(bytes)
+        ))),
     }
 }
 
-fn names<'a>(tools: impl Iterator<Item = &'a Tool>) -> String {
-    tools.map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ")
+/// Some names are enough for a sentence.
+fn name_one<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.take(LISTED + 1).collect();
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    names.truncate(LISTED);
+    format!("name one with --tool: {}{more}", names.join(", "))
 }
+
+/// How many tools are named.
+const LISTED: usize = 20;
 
 /// Arguments that the tool's schema asks for, different in each trial, so that no two requests look alike.
 pub(super) fn arguments(tool: &Tool, request_id: &str, n: u32, tag: &str) -> String {
@@ -142,7 +174,7 @@ pub(super) fn arguments(tool: &Tool, request_id: &str, n: u32, tag: &str) -> Str
         };
         out.push(format!("{}:{value}", raw::quote(&name)));
     }
-    if tool.takes_request_id()
+    if tool.takes_request_id
         && !required.iter().any(|r| raw::as_str(r).as_deref() == Some(REQUEST_ID))
     {
         out.push(format!("\"{REQUEST_ID}\":{id}"));

@@ -202,7 +202,7 @@ async fn finish(client: &Client, trial: &mut Trial, tool: &Tool, args: &str) -> 
     let until = Instant::now() + UNFINISHED;
     loop {
         let tools = client.tools().await?;
-        if tool.takes_request_id() && tools.find("find_request").is_some() {
+        if tool.takes_request_id && tools.find("find_request").is_some() {
             let spelling = tools.find("find_request").and_then(|t| Shape::of(t).spelling());
             let id = key::spelled(&trial.request_id, spelling.unwrap_or_default());
             let look =

@@ -135,6 +135,7 @@ impl Tail {
     }
 
     fn open(&mut self, at: u64) -> io::Result<()> {
+        crate::files::ordinary(&self.path)?;
         let file = File::open(&self.path)?;
         let meta = file.metadata()?;
         if !meta.is_file() {
