@@ -4,6 +4,7 @@
 
 mod decode;
 mod encode;
+mod undone;
 
 pub(crate) use decode::fast_instant;
 pub use decode::{Line, decode};

@@ -4,9 +4,11 @@
 //! Pushed, not pulled: a stream of events is read as it comes, so each piece gives at once what it holds. (zstd's
 //! reader keeps what later blocks may refer to: there an event may be seen only when its frame ends.)
 
+mod gzip;
+
+use self::gzip::Gzip;
 use crate::size::size;
 use brotli_decompressor::DecompressorWriter;
-use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fmt;
@@ -28,6 +30,10 @@ pub enum Fault {
     Damaged(&'static str),
     /// It ended in the middle.
     Short(&'static str),
+    /// It is whole, and its checksum or its length is another.
+    Checksum(&'static str),
+    /// It is whole, and something else stands behind its end.
+    Behind(&'static str),
     /// What comes out of one piece is over the limit: a bomb, or nearly one.
     TooMuch(&'static str, u64),
 }
@@ -42,6 +48,15 @@ impl fmt::Display for Fault {
                 write!(f, "it is said to be {coding}, and is damaged as such")
             }
             Fault::Short(coding) => write!(f, "its {coding} ends in the middle"),
+            Fault::Checksum(coding) => {
+                write!(
+                    f,
+                    "its {coding} has an end, and its checksum is another: bytes of it were altered"
+                )
+            }
+            Fault::Behind(coding) => {
+                write!(f, "its {coding} has an end, and other bytes stand behind that")
+            }
             Fault::TooMuch(coding, limit) => write!(
                 f,
                 "undoing its {coding} gives more than {} at once, which is redial's limit",
@@ -69,7 +84,7 @@ impl Decoder {
         for name in header.split(',').map(str::trim).filter(|n| !n.is_empty()) {
             let step = match name.to_ascii_lowercase().as_str() {
                 "identity" => continue,
-                "gzip" | "x-gzip" => Step::Gzip(Box::new(MultiGzDecoder::new(Sink::default()))),
+                "gzip" | "x-gzip" => Step::Gzip(Box::default()),
                 "deflate" => Step::Deflate(Deflate::default()),
                 "br" => Step::Brotli(Box::new(DecompressorWriter::new(Sink::default(), PIECE))),
                 "zstd" => Step::Zstd(Box::default()),
@@ -137,7 +152,7 @@ impl Write for Sink {
 }
 
 enum Step {
-    Gzip(Box<MultiGzDecoder<Sink>>),
+    Gzip(Box<Gzip>),
     Deflate(Deflate),
     Brotli(Box<DecompressorWriter<Sink>>),
     Zstd(Box<Zstd>),
@@ -146,11 +161,7 @@ enum Step {
 impl Step {
     fn feed(&mut self, bytes: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
         match self {
-            Step::Gzip(d) => {
-                d.get_mut().limit = limit;
-                let done = d.write_all(bytes).and_then(|()| d.flush());
-                taken(done, d.get_mut(), "gzip")
-            }
+            Step::Gzip(d) => d.feed(bytes, limit),
             Step::Brotli(d) => {
                 d.get_mut().limit = limit;
                 let done = match bytes.is_empty() {
@@ -166,10 +177,7 @@ impl Step {
 
     fn finish(&mut self, limit: usize) -> Result<Vec<u8>, Fault> {
         match self {
-            Step::Gzip(d) => {
-                let done = d.try_finish();
-                short(done, d.get_mut(), "gzip")
-            }
+            Step::Gzip(d) => d.finish(),
             Step::Brotli(d) => {
                 let done = d.close();
                 short(done, d.get_mut(), "br")
@@ -187,6 +195,8 @@ fn taken(done: io::Result<()>, sink: &mut Sink, coding: &'static str) -> Result<
     match done {
         _ if sink.full => Err(Fault::TooMuch(coding, sink.limit as u64)),
         Ok(()) => Ok(std::mem::take(&mut sink.out)),
+        // It takes no more once it has come to its end.
+        Err(e) if e.kind() == io::ErrorKind::WriteZero => Err(Fault::Behind(coding)),
         Err(_) => Err(Fault::Damaged(coding)),
     }
 }
@@ -221,25 +231,42 @@ impl Deflate {
         }
         let Some(d) = &mut self.inner else { return Ok(Vec::new()) };
         let mut out = Vec::new();
-        let mut piece = vec![0; PIECE];
-        // What comes after the end is not looked at.
-        while !self.over {
-            let (read, made) = (d.total_in(), d.total_out());
-            let status = d.decompress(input, &mut piece, FlushDecompress::None);
-            let status = status.map_err(|_| Fault::Damaged("deflate"))?;
-            let used = usize::try_from(d.total_in() - read).unwrap_or(usize::MAX);
-            let n = usize::try_from(d.total_out() - made).unwrap_or(usize::MAX);
-            input = input.get(used..).unwrap_or_default();
-            out.extend_from_slice(piece.get(..n).unwrap_or_default());
-            if out.len() > limit {
-                return Err(Fault::TooMuch("deflate", limit as u64));
-            }
-            self.over = status == Status::StreamEnd;
-            if used == 0 && n == 0 {
-                break;
-            }
+        if !self.over {
+            (input, self.over) = inflate(d, input, &mut out, limit, "deflate")?;
         }
-        Ok(out)
+        match self.over && !input.is_empty() {
+            true => Err(Fault::Behind("deflate")),
+            false => Ok(out),
+        }
+    }
+}
+
+/// Undoes what it can of a piece; what is behind the end, and whether that has come.
+fn inflate<'a>(
+    d: &mut Decompress,
+    mut input: &'a [u8],
+    out: &mut Vec<u8>,
+    limit: usize,
+    coding: &'static str,
+) -> Result<(&'a [u8], bool), Fault> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let (read, made) = (d.total_in(), d.total_out());
+        let status = d.decompress(input, &mut piece, FlushDecompress::None);
+        let status = status.map_err(|_| Fault::Damaged(coding))?;
+        let used = usize::try_from(d.total_in() - read).unwrap_or(usize::MAX);
+        let n = usize::try_from(d.total_out() - made).unwrap_or(usize::MAX);
+        input = input.get(used..).unwrap_or_default();
+        out.extend_from_slice(piece.get(..n).unwrap_or_default());
+        if out.len() > limit {
+            return Err(Fault::TooMuch(coding, limit as u64));
+        }
+        if status == Status::StreamEnd {
+            return Ok((input, true));
+        }
+        if used == 0 && n == 0 {
+            return Ok((input, false));
+        }
     }
 }
 
@@ -251,6 +278,8 @@ struct Zstd {
     checksum: usize,
     in_frame: bool,
     skip: usize,
+    /// Frames that are over.
+    frames: u64,
 }
 
 impl Zstd {
@@ -286,7 +315,7 @@ impl Zstd {
                 return Ok(Some(8));
             }
             if magic != 0xfd2f_b528 {
-                return Err(damaged());
+                return Err(if self.frames > 0 { Fault::Behind("zstd") } else { damaged() });
             }
             let Some(descriptor) = after.first() else { return Ok(None) };
             let length = 5 + header_rest(*descriptor);
@@ -310,13 +339,18 @@ impl Zstd {
         decoder.decode_blocks(&mut block, one).map_err(|_| damaged())?;
         out.extend(decoder.collect().unwrap_or_default());
         self.in_frame = !last;
+        self.frames += u64::from(last);
         Ok(Some(length))
     }
 
     fn finish(&mut self, limit: usize) -> Result<Vec<u8>, Fault> {
         let out = self.feed(&[], limit)?;
-        let whole = self.waiting.is_empty() && !self.in_frame && self.skip == 0;
-        whole.then_some(out).ok_or(Fault::Short("zstd"))
+        match (self.waiting.is_empty(), self.in_frame || self.skip > 0 || self.frames == 0) {
+            (true, false) => Ok(out),
+            // Less than what tells another frame.
+            (false, false) if self.waiting.len() < 4 => Err(Fault::Behind("zstd")),
+            _ => Err(Fault::Short("zstd")),
+        }
     }
 }
 

@@ -386,3 +386,51 @@ fn an_imported_trace_can_be_mocked_and_rows_take_the_filter() {
     let wrong = rows("state:done age:");
     assert_eq!(wrong.exit, 2, "{}", wrong.all());
 }
+
+/// A session over HTTP whose answers an older tap wrote down as they passed: compressed.
+fn recorded_compressed(dir: &Path) -> PathBuf {
+    use base64::Engine as _;
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-sessions/session-lost.jsonl");
+    let mut out = String::new();
+    for line in std::fs::read_to_string(sample).unwrap().lines() {
+        let is_answer = raw::get_str(line, "kind").as_deref() == Some("received");
+        let text = raw::get_str(line, "text").filter(|_| is_answer);
+        let Some(text) = text.filter(|_| raw::get(line, "exchange").is_some()) else {
+            out.push_str(&format!("{line}\n"));
+            continue;
+        };
+        let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        e.write_all(text.as_bytes()).unwrap();
+        let b64 = base64::engine::general_purpose::STANDARD.encode(e.finish().unwrap());
+        let of = |key: &str| raw::get(line, key).unwrap();
+        out.push_str(&format!(
+            r#"{{"seq":{},"at":{},"mono":{},"gen":{},"kind":"http","exchange":{},"what":"body","end":"","b64":"{b64}"}}"#,
+            of("seq"), of("at"), of("mono"), of("gen"), of("exchange")
+        ));
+        out.push('\n');
+    }
+    let path = dir.join("compressed.jsonl");
+    std::fs::write(&path, out).unwrap();
+    path
+}
+
+#[test]
+fn answers_that_were_written_down_compressed_are_read_by_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = recorded_compressed(dir.path());
+    assert!(std::fs::read_to_string(&old).unwrap().contains("\"b64\":\"H4sI"));
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-sessions/session-lost.jsonl");
+    let (old, sample) = (old.to_str().unwrap(), sample.to_str().unwrap());
+    for args in [&["show"][..], &["show", "--calls"], &["audit"], &["show", "--json"]] {
+        let of = |file: &str| {
+            let mut all = args.to_vec();
+            all.push(file);
+            let ran = redial(&all);
+            (ran.exit, ran.stdout.replace(file, "FILE"))
+        };
+        assert_eq!(of(old), of(sample), "{args:?}");
+    }
+    // The words of the answers are in the clear where they are cleaned of secrets.
+    let cleaned = redial(&["show", "--redact", old]);
+    assert!(cleaned.stdout.contains("bsk-1") && !cleaned.stdout.contains("H4sI"));
+}

@@ -1,6 +1,7 @@
 //! Lines to entries. Tolerant: unknown members and kinds are passed over, what is missing is a plain default;
 //! only a line that is no JSON object of ours is damage.
 
+use super::undone::undone;
 use super::{End, Entry, Header, Side, What, Wire};
 use crate::journal::event::{Http, Kind, LinkState, Note, Purpose, Transport};
 use crate::json::raw;
@@ -84,7 +85,7 @@ pub fn decode(line: &[u8]) -> Line {
     let (Some(seq), Some(kind)) = (m.number("seq"), m.text("kind")) else {
         return Line::Bad("no line of a recording: it has no seq and kind".into());
     };
-    let Some(what) = what(&kind, &m) else { return Line::Other };
+    let Some(what) = what(&kind, &m).map(undone) else { return Line::Other };
     Line::Entry(Entry {
         seq,
         at: m.time("at").unwrap_or_default(),

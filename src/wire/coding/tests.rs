@@ -125,3 +125,44 @@ fn a_stream_gives_each_event_as_it_comes() {
         assert_eq!(String::from_utf8(got).unwrap(), event);
     }
 }
+
+#[test]
+fn a_wrong_checksum_and_bytes_behind_the_end_are_told_as_what_they_are() {
+    let text = TEXT.as_bytes();
+    let altered = |mut body: Vec<u8>, from_end: usize| {
+        let at = body.len() - from_end;
+        body[at] ^= 1;
+        body
+    };
+    let with = |body: Vec<u8>, more: &[u8]| [&body[..], more].concat();
+    // Of gzip's trailer: the checksum, then the length.
+    for from_end in [8, 5, 4, 1] {
+        let body = altered(gzip(text), from_end);
+        for step in [1, 3, body.len()] {
+            assert_eq!(undone("gzip", &body, step), Err(Fault::Checksum("gzip")), "{from_end}");
+        }
+    }
+    for more in [&b"x"[..], b"\0\0\0\0", b"\r\n", b"\x1f", b"\x1f\x8b", b"<html>no</html>"] {
+        for (coding, body) in [
+            ("gzip", gzip(text)),
+            ("deflate", zlib(text)),
+            ("deflate", raw_deflate(text)),
+            ("br", b64(BR)),
+            ("zstd", b64(ZSTD)),
+        ] {
+            let body = with(body, more);
+            for step in [1, body.len()] {
+                let fault = undone(coding, &body, step).unwrap_err();
+                assert!(matches!(fault, Fault::Behind(_)), "{coding} {more:?} {step}: {fault:?}");
+            }
+        }
+    }
+    // A further member that is cut is one.
+    let fault = undone("gzip", &with(gzip(text), &gzip(text)[..9]), 4);
+    assert_eq!(fault, Err(Fault::Short("gzip")));
+    // A header with all that it may hold.
+    let mut full = vec![0x1f, 0x8b, 8, 0x1e, 0, 0, 0, 0, 0, 3, 2, 0, b'e', b'x'];
+    full.extend(b"name\0comment\0hc");
+    full.extend(&gzip(text)[10..]);
+    assert_eq!(undone("gzip", &full, 1).as_deref(), Ok(TEXT));
+}
