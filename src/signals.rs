@@ -7,7 +7,7 @@ use std::io;
 use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-const ALL: [(Number, &str); 8] = [
+const ALL: [(Number, &str); 11] = [
     (Number::TERM, "SIGTERM"),
     (Number::HUP, "SIGHUP"),
     (Number::INT, "SIGINT"),
@@ -16,6 +16,9 @@ const ALL: [(Number, &str); 8] = [
     (Number::USR1, "SIGUSR1"),
     (Number::USR2, "SIGUSR2"),
     (Number::ALARM, "SIGALRM"),
+    (Number::XCPU, "SIGXCPU"),
+    (Number::VTALARM, "SIGVTALRM"),
+    (Number::PROF, "SIGPROF"),
 ];
 
 /// From its making on none of the signals ends this process by itself.

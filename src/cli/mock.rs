@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::any};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{BufRead, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,6 +69,11 @@ fn lives_over(file: &Path) -> Result<usize> {
 async fn end(mut ended: mpsc::Receiver<Died>) -> u8 {
     let Some(died) = ended.recv().await else { return std::future::pending().await };
     if let Some(signal) = died.signal.and_then(Signal::from_named_raw) {
+        if signal != Signal::KILL {
+            // We listen for some of them, and Rust for others: what takes our place listens for none.
+            let script = format!("kill -{} $$", signal.as_raw());
+            let _ = std::process::Command::new("/bin/sh").arg("-c").arg(script).exec();
+        }
         kill_process(getpid(), signal).ok();
         // Blocked or ignored by whoever started this: the status says it then.
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -25,6 +25,7 @@ pub(crate) use http::loopback;
 pub use tickets::TicketOptions;
 
 use crate::error::{Error, Exit, Result};
+use crate::signals::Ends;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,14 +128,11 @@ fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
     Ok(format!("{:032x}", u128::from_be_bytes(b)))
 }
 
-/// Waits for SIGTERM or SIGINT.
+/// Waits for one of the signals by which somebody ends this program.
 pub(crate) async fn signalled() -> Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| {
-        signal(kind).map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))
-    };
-    let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+    let mut ends = Ends::listen()
+        .map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))?;
+    ends.next().await;
     Ok(())
 }
 

@@ -185,6 +185,22 @@ fn a_death_by_exit_code_has_that_code() {
     assert!(stderr.contains("out of memory"), "{stderr}");
 }
 
+#[test]
+fn a_death_by_a_signal_is_by_that_signal_whoever_listens_for_it() {
+    for signal in [15, 1, 6, 11] {
+        let dir = tempfile::tempdir().unwrap();
+        let lives = dir.path().join("lives");
+        let exit = format!(",\"signal\":{signal},\"certain\":true");
+        let lines = [OPENED, (10, "sent", CALL), (30, "exit", &exit)];
+        let path = recording(dir.path(), &lines);
+        let mut mock = Mock::start(&path, &["--deaths", lives.to_str().unwrap()]);
+        mock.say(CALL);
+        assert_eq!(mock.hear(), "");
+        let (status, stderr) = mock.end();
+        assert_eq!(status.signal(), Some(signal), "{stderr}");
+    }
+}
+
 fn paced(dir: &Path) -> PathBuf {
     recording(
         dir,

@@ -173,9 +173,16 @@ fn eof_and_signals_are_passed_on() {
     drop(tap1.stdin.take());
     assert_eq!(wait(&mut tap1).code(), Some(3));
     assert!(entries(&out).iter().any(|e| e.what == What::StdinClosed));
-    for (signal, word) in [("-INT", "int"), ("-TERM", "term"), ("-HUP", "hup"), ("-USR1", "usr1")] {
+    for (signal, word) in [
+        ("-INT", "int"),
+        ("-TERM", "term"),
+        ("-HUP", "hup"),
+        ("-USR1", "usr1"),
+        ("-ALRM", "alrm"),
+        ("-ABRT", "abrt"),
+    ] {
         let out = dir.path().join(format!("{word}.jsonl"));
-        let script = "for s in INT TERM HUP USR1; do trap \"echo got $s; exit 9\" $s; done; echo up; while :; do sleep 0.05; done";
+        let script = "for s in INT TERM HUP USR1 ALRM ABRT; do trap \"echo got $s; exit 9\" $s; done; echo up; while :; do sleep 0.05; done";
         let mut tap = tap(&out, &[], &["sh", "-c", script]);
         until("the server is up", || {
             let text = std::fs::read_to_string(&out).ok()?;

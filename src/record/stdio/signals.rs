@@ -9,13 +9,15 @@ use std::time::Duration;
 /// Passes signals on, and ends a server that nobody is there for any more.
 pub(super) fn pass_on(server: Arc<Server>) {
     use tokio::signal::unix::{SignalKind, signal};
-    const PASSED: [(SignalKind, Signal); 6] = [
-        (SignalKind::interrupt(), Signal::INT),
-        (SignalKind::terminate(), Signal::TERM),
-        (SignalKind::hangup(), Signal::HUP),
-        (SignalKind::quit(), Signal::QUIT),
-        (SignalKind::user_defined1(), Signal::USR1),
-        (SignalKind::user_defined2(), Signal::USR2),
+    const PASSED: [Signal; 8] = [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::ABORT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
     ];
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return;
@@ -25,13 +27,15 @@ pub(super) fn pass_on(server: Arc<Server>) {
     let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async move {
             let mut all = tokio::task::JoinSet::new();
-            for (kind, signal_number) in PASSED {
+            for signal_number in PASSED {
+                let kind = SignalKind::from_raw(signal_number.as_raw());
                 let Ok(mut stream) = signal(kind) else { continue };
                 let server = server.clone();
                 all.spawn(async move {
                     while stream.recv().await.is_some() {
                         server.signal(signal_number);
-                        let ends = !matches!(signal_number, Signal::USR1 | Signal::USR2);
+                        let ends =
+                            !matches!(signal_number, Signal::USR1 | Signal::USR2 | Signal::ALARM);
                         server.to_end.fetch_or(ends, Ordering::SeqCst);
                     }
                 });
