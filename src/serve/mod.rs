@@ -130,8 +130,8 @@ fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
 
 /// Waits for one of the signals by which somebody ends this program.
 pub(crate) async fn signalled() -> Result<()> {
-    let mut ends = Ends::listen()
-        .map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))?;
+    let mut ends =
+        Ends::listen().map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))?;
     ends.next().await;
     Ok(())
 }

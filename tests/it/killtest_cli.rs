@@ -182,6 +182,27 @@ fn a_launcher_that_is_killed_in_the_servers_place_proves_nothing() {
 }
 
 #[test]
+fn a_call_that_works_twice_undisturbed_is_the_finding_and_no_wrong_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let ddl = crate::ledger_read::DDL.replace("request_id TEXT NOT NULL UNIQUE", "request_id TEXT");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "{ddl}; CREATE TRIGGER twice AFTER INSERT ON tickets WHEN NEW.ticket_id NOT LIKE 'X%' BEGIN \
+         INSERT INTO tickets SELECT 'X' || NEW.ticket_id, NEW.request_id, NEW.title, NEW.body; END"
+    ))
+    .unwrap();
+    drop(db);
+    let command = served(&path, None);
+    let words: Vec<&str> = command.split(' ').collect();
+    let ledger = path.to_str().unwrap();
+    let r = killtest(&[&["--trials", "1", "--ledger", ledger, "--"][..], &words].concat());
+    assert_eq!(r.exit, 1, "{}", r.all());
+    assert!(r.stderr.contains("NOT exactly once") && r.stderr.contains("2 effects"), "{}", r.all());
+    nothing_left(ledger);
+}
+
+#[test]
 fn a_stranger_on_the_port_is_not_called_and_a_foreign_ledger_is_not_counted_in() {
     let dir = tempfile::tempdir().unwrap();
     let (theirs, ours) = (dir.path().join("theirs.db"), dir.path().join("ours.db"));

@@ -3,7 +3,7 @@
 
 use super::{Run, Target};
 use crate::client::{Client, Endpoint};
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::inspect::tool::known_tool;
 use crate::journal::{Call, Hint, Outcome, Tool, ToolList};
 use crate::json::key::{self, REQUEST_ID, Spelling};
@@ -95,11 +95,21 @@ impl Run {
             }
         };
         let ledger = self.plan.ledger.clone().unwrap_or_default();
+        let ledger = ledger.display();
+        if n > 1 {
+            // One call, nothing killed: that is the finding, and kills could only hide it.
+            let what = format!(
+                "NOT exactly once: the call {id}, which nobody disturbed, left {n} effects under its name in {ledger}; nothing was killed"
+            );
+            return Err(Error::new(Exit::Found, what).hint(
+                "where one call makes several rows of one effect, --effects names the table that has one for each call",
+            ));
+        }
+        let settle = self.plan.settle.as_secs_f64();
         Err(Error::usage(format!(
-            "the call {id} was answered well and left {n} effects under its name in {}: nothing can be counted there",
-            ledger.display()
+            "the call {id} was answered well and left 0 effects under its name in {ledger} within {settle} s: nothing can be counted there"
         ))
-        .hint("--ledger must be the file that this server writes, and --tool one whose effects carry its request_id"))
+        .hint("--ledger must be the file that this server writes, and --tool one whose effects carry its request_id; an effect that comes later wants a longer --settle"))
     }
 }
 
