@@ -219,6 +219,9 @@ mod tests {
             "audit f --infer --contracts c",
             "tools --http http://h/ --timeout -1",
             "replay f --timeout nan -- x",
+            "replay f --dry-run --pace recorded -- x",
+            "replay f --dry-run --ignore a -- x",
+            "replay f --dry-run --timeout 3 -- x",
         ] {
             let words = ["redial"].into_iter().chain(line.split(' ')).map(OsString::from);
             let told = parse(words, Ok(Config::default()));

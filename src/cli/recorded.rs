@@ -156,13 +156,13 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub new_keys: bool,
     /// When each is sent
-    #[arg(long, value_enum, default_value = "fast")]
+    #[arg(long, value_enum, default_value = "fast", conflicts_with = "dry_run")]
     pub pace: Pace,
     /// Leave differences at this path of an answer out, e.g. structuredContent.ticket_id; * is any step (repeatable)
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "dry_run")]
     pub ignore: Vec<String>,
     /// Seconds until a call counts as unanswered
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds, conflicts_with = "dry_run")]
     pub timeout: f64,
     #[command(flatten)]
     pub ledger: LedgerArgs,
