@@ -56,12 +56,12 @@ pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
         .map(|n| n.trim().to_ascii_lowercase())
         .collect();
     let coded = headers.contains_key(header::TRANSFER_ENCODING);
-    let stays = |name: &HeaderName| {
-        !(coded && name == header::CONTENT_LENGTH)
-            && !HOP_BY_HOP.contains(&name.as_str())
-            && !named.iter().any(|n| n == name.as_str())
+    let goes = |name: &HeaderName| {
+        HOP_BY_HOP.contains(&name.as_str())
+            || named.iter().any(|n| n == name.as_str())
+            || (coded && name == header::CONTENT_LENGTH)
     };
-    headers.iter().filter(|(k, _)| stays(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    headers.iter().filter(|(k, _)| !goes(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
 #[cfg(test)]
