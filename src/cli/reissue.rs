@@ -374,7 +374,7 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
         return given(text_of(path, ARGUMENTS)?, Source::File(name.clone()), &name);
     }
     if let Some(named) = &a.recording {
-        let r = Recording::open(named)?;
+        let r = Recording::open_for(named, &a.request_id)?;
         let found = r.candidates(&a.request_id, &a.one.calling.lookup);
         if found.is_empty() {
             return Err(Error::usage(format!(

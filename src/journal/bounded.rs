@@ -39,8 +39,9 @@ impl Session {
     }
 
     /// Lets the oldest answered calls go when more than `most` calls are kept, or more than `bytes` of their
-    /// arguments and answers; they are handed over. Nothing that could still change is among them.
-    pub fn let_answered_go(&mut self, most: usize, bytes: usize) -> Vec<Call> {
+    /// arguments and answers; they are handed over. Nothing that could still change is among them, and no call of the
+    /// request that somebody asks for.
+    pub fn let_answered_go(&mut self, most: usize, bytes: usize, asked: Option<&str>) -> Vec<Call> {
         let size = |c: &Call| {
             let s = c.settled.as_ref();
             let text = c.args.as_ref().map_or(0, String::len)
@@ -56,7 +57,8 @@ impl Session {
         // More than needed, so that this is not done for every event.
         let (most, bytes) = (most / 2, bytes / 2);
         let mut going: Vec<CallId> = Vec::new();
-        for c in self.calls.values().filter(|c| is_over(c)) {
+        let wanted = |c: &Call| asked.is_some() && c.request_id.as_deref() == asked;
+        for c in self.calls.values().filter(|c| is_over(c) && !wanted(c)) {
             if count <= most && kept <= bytes {
                 break;
             }
@@ -124,8 +126,8 @@ mod tests {
             }
         }
         let s = &mut t.session;
-        assert!(s.let_answered_go(40, 1 << 20).is_empty());
-        let gone = s.let_answered_go(39, 1 << 20);
+        assert!(s.let_answered_go(40, 1 << 20, None).is_empty());
+        let gone = s.let_answered_go(39, 1 << 20, None);
         assert_eq!((gone.len(), s.calls.len()), (21, 19));
         assert!(gone.iter().all(|c| c.outcome() == Some(Outcome::Ok)));
         assert_eq!(s.calls.values().filter(|c| c.is_pending()).count(), 1);

@@ -5,14 +5,16 @@
 
 use super::copy::PrivateCopy;
 use super::header::{Header, uri};
-use super::stamp::{Stamp, TICK, beside, real};
+use super::stamp::{Seen, Stamp, TICK, beside, real};
 use super::trouble::{LedgerError, Trouble};
 use crate::magic;
+use crate::time::Time;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -84,6 +86,28 @@ pub(super) struct Opener {
     pub copy: Option<PrivateCopy>,
 }
 
+/// A -wal that nobody has open: SQLite reads it with the file whether it is of this ledger or not, and nobody can tell.
+/// So both are named, with what a person can compare.
+fn left_wal(real: &Path, file: &File, stamp: &Stamp) -> Option<String> {
+    let wal = stamp.wal.filter(|w| w.size > 0)?;
+    let base = stamp.file?;
+    let whole = Flock::from(FlockType::WriteLock);
+    if !matches!(fcntl_getlk(file, &whole), Ok(None)) {
+        return None;
+    }
+    let seen = |s: Seen| {
+        let at = Time(s.mtime.0.saturating_mul(1_000_000) + s.mtime.1 / 1_000);
+        format!("{} bytes, changed {}", s.size, at.rfc3339())
+    };
+    Some(format!(
+        "{} ({}) is read with {} ({}), which nobody has open: a writer that was ended left it there, or it is another ledger's",
+        real.display(),
+        seen(base),
+        beside(real, "-wal").display(),
+        seen(wal)
+    ))
+}
+
 /// What stands in the way of a plain open.
 enum Way {
     Go(Box<Opened>),
@@ -118,13 +142,17 @@ impl Opener {
         let wal = beside(&real, "-wal");
         let (wal_header, needs) = (header.wal, header.should_have());
         let counter = header.counter;
+        let mut left = None;
         let way = if wal_header || wal.exists() {
             // With this lock no closing writer can fold the -wal in and delete it: the -wal that is
             // seen now stays, and if there is none, one that a writer makes now stays to be seen.
             let locked = self.lock(&file, deadline)?;
             let stamp = Stamp::of(&real);
             match (stamp.wal, stamp.journal) {
-                (Some(_), _) => self.beside_wal(&real, file, stamp, needs, deadline)?,
+                (Some(_), _) => {
+                    left = left_wal(&real, &file, &stamp);
+                    self.beside_wal(&real, file, stamp, needs, deadline)?
+                }
                 (None, None) => {
                     if !locked && stamp.is_fresh() {
                         sleep(TICK);
@@ -142,6 +170,7 @@ impl Opener {
             Way::Copy(why) => self.private_copy(&real, why, needs, deadline)?,
         };
         opened.counter = counter;
+        opened.infos.extend(left);
         if wal_header && opened.stamp.wal.is_none() {
             opened.wal_absent = true;
             let name = name(&self.path);

@@ -60,6 +60,8 @@ pub struct Recording {
     gone: HashMap<CallId, (Outcome, f32)>,
     let_go: Vec<Call>,
     most_calls: usize,
+    /// The request whose calls are never let go.
+    asked: Option<String>,
     /// Kept only where somebody asked for them.
     kept: Option<VecDeque<Entry>>,
     torn: Option<BadLine>,
@@ -72,6 +74,18 @@ impl Recording {
     /// Exit 6 when the file can't be read or holds nothing of a recording.
     pub fn open(named: &Path) -> Result<Recording> {
         Recording::with(named, false)
+    }
+
+    /// [`Recording::open`] for one request: none of its calls is let go, however many others there are.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open_for(named: &Path, request_id: &str) -> Result<Recording> {
+        let mut r = Recording::begin(named)?;
+        r.asked = Some(request_id.to_owned());
+        r.poll()?;
+        r.is_one()?;
+        Ok(r)
     }
 
     /// [`Recording::open`], with every event kept for lists: see [`Recording::take_entries`].
@@ -110,6 +124,7 @@ impl Recording {
             gone: HashMap::new(),
             let_go: Vec::new(),
             most_calls: CALLS,
+            asked: None,
             kept: None,
             torn: None,
         })
@@ -198,7 +213,10 @@ impl Recording {
             })
             .map_err(|e| failed(&self.path, e))?;
         bad.extend(lines.take_bad());
-        self.let_go = self.session.let_answered_go(self.most_calls, CALL_BYTES);
+        self.let_go = {
+            let asked = self.asked.as_deref();
+            self.session.let_answered_go(self.most_calls, CALL_BYTES, asked)
+        };
         let over = |c: &Call| Some((c.id, (c.outcome()?, rows::took_ms(c)? as f32)));
         self.gone.extend(self.let_go.iter().filter_map(over));
         self.torn = self.lines.unfinished().map(|(line, bytes)| BadLine {

@@ -193,6 +193,12 @@ fn many_calls_are_let_go_and_none_is_forgotten() {
     );
     assert_eq!(of(2), None, "an answer is no call");
     assert!(r.session.pending().count() == 1, "what has no answer is kept");
+    assert!(r.candidates("r-1", "look").is_empty());
+    let mut r = Recording::begin(file.path()).unwrap();
+    (r.most_calls, r.asked) = (10, Some("r-1".into()));
+    while r.advance().unwrap() {}
+    assert!(r.candidates("r-2", "look").is_empty());
+    assert_eq!(r.candidates("r-1", "look").len(), 1, "what is asked for is kept");
 }
 
 #[test]

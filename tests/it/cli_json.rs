@@ -581,6 +581,8 @@ fn stdout_holds_nothing_but_the_document() {
     let dir = tempfile::tempdir().unwrap();
     let path = night(dir.path());
     let ledger = path.to_str().unwrap();
+    let charges = dir.path().join("charges.jsonl");
+    let charges = charges.to_str().unwrap();
     let mut seen = BTreeSet::new();
     for (exit, args) in [
         (0, vec!["rows", "--ledger", ledger, "--json"]),
@@ -590,7 +592,7 @@ fn stdout_holds_nothing_but_the_document() {
             3,
             both(
                 &["call", "charge", "--json", "--read-only"],
-                &["--", EXE, "serve", "charge", "--effects", "/dev/null"],
+                &["--", EXE, "serve", "charge", "--effects", charges],
             ),
         ),
         (5, vec!["tools", "--json", "--", "/nowhere/server"]),

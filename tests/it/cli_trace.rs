@@ -1,7 +1,7 @@
 //! Ledger, -wal and folder stay as they were under every command, also as another user: root hides permission
 //! trouble.
 
-use super::ledger_read::{Listing, listing, night};
+use super::ledger_read::{DDL, Listing, listing, night};
 use crate::support::cli::{EXE, both, clean, command, redial, tickets};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -132,4 +132,36 @@ fn a_private_copy_does_not_outlive_the_command() {
     assert!([0, 6].contains(&ran.exit), "{}", ran.all());
     assert_eq!(listing(dir.path()), before);
     assert!(listing(tmp.path()).is_empty(), "{:?}", listing(tmp.path()).keys());
+}
+
+#[test]
+fn a_wal_that_nobody_has_open_is_named_with_its_size_and_time_beside_the_counts() {
+    let (live, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (at, copy) = (live.path().join("ledger.db"), left.path().join("ledger.db"));
+    let db = rusqlite::Connection::open(&at).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA journal_mode=WAL; {DDL} INSERT INTO requests VALUES ('a','h1','done','{{}}','o',1.0);
+         INSERT INTO tickets VALUES ('T-1','a','one','x');"
+    ))
+    .unwrap();
+    for suffix in ["", "-wal"] {
+        let name = format!("ledger.db{suffix}");
+        // Not by this process: closing a file drops the locks that SQLite holds on it here.
+        let (from, to) = (live.path().join(&name), left.path().join(&name));
+        assert!(Command::new("cp").args([&from, &to]).status().unwrap().success());
+    }
+    let wal = left.path().canonicalize().unwrap().join("ledger.db-wal");
+    let size = std::fs::metadata(&wal).unwrap().len();
+    for command in ["rows", "verify"] {
+        let of = |file: &Path| redial(&[command, "--ledger", file.to_str().unwrap(), "--json"]);
+        let told = of(&copy).stdout;
+        assert!(
+            told.contains(&format!("is read with {} ({size} bytes, changed 20", wal.display()))
+        );
+        assert!(told.contains("which nobody has open"), "{told}");
+        // A server that works has it open.
+        let told = of(&at).stdout;
+        assert!(!told.contains("nobody has open"), "{told}");
+    }
+    drop(db);
 }
