@@ -194,6 +194,12 @@ impl Inspector {
                 if f.loose.n > 0 && !f.loose.purged {
                     f.how.doubt_wal("an effect of this request is here and its row is not");
                 }
+                let let_go = self.recording.as_ref().map_or(0, |r| r.read(|r| r.not_kept()));
+                if let_go > 0 {
+                    f.how.infos.push(format!(
+                        "{let_go} answered calls of the recording are no longer kept: older ones of this request may be among them"
+                    ));
+                }
                 f.how
             })
         });

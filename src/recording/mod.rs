@@ -226,6 +226,11 @@ impl Recording {
         Ok(more)
     }
 
+    /// How many answered calls are no longer kept.
+    pub fn not_kept(&self) -> usize {
+        self.gone.len()
+    }
+
     /// Answered calls that the last [`Recording::advance`] let go, since there are too many to be kept.
     pub fn let_go(&self) -> &[Call] {
         &self.let_go
