@@ -14,7 +14,7 @@ use crate::replay::diff::{Change, Compared, Ignore, compare};
 use crate::replay::script::Said;
 use std::collections::{BTreeMap, HashSet};
 
-/// Recorded values that are looked for in texts.
+/// So many recorded values are all looked for in texts; of more of them those that stand there as a word.
 const WANTED: usize = 2_000;
 
 /// What a call was answered in one run.
@@ -42,9 +42,7 @@ impl Renames {
         let mut wanted = HashSet::new();
         for a in args {
             lean::leaves(a, |l| {
-                if let Some(t) = lean::text(l.raw)
-                    && wanted.len() < WANTED
-                {
+                if let Some(t) = lean::text(l.raw) {
                     wanted.insert(t.into_owned());
                 } else if l.raw.bytes().all(|b| b.is_ascii_digit()) && looks_like_handle(l.name) {
                     wanted.insert(l.raw.to_owned());
@@ -78,7 +76,12 @@ impl Renames {
 
     /// A value in a sentence: what stands where it stood.
     fn inside(&mut self, old: &str, new: &str) {
-        for v in self.wanted.iter().filter(|v| is_distinctive(v)) {
+        let is_part = |c: char| c.is_alphanumeric() || "-_.:/".contains(c);
+        let looked_for: Vec<&String> = match self.wanted.len() {
+            0..=WANTED => self.wanted.iter().collect(),
+            _ => old.split(|c| !is_part(c)).filter_map(|word| self.wanted.get(word)).collect(),
+        };
+        for v in looked_for.into_iter().filter(|v| is_distinctive(v)) {
             let Some((before, after)) = old.split_once(v.as_str()) else { continue };
             let now = new.strip_prefix(before).and_then(|n| n.strip_suffix(after));
             if let Some(now) = now.filter(|n| !n.is_empty() && !n.contains(char::is_whitespace)) {
@@ -330,6 +333,19 @@ mod tests {
             own: Got::Said(own),
             again: None,
         }
+    }
+
+    #[test]
+    fn a_trace_of_many_values_has_none_that_is_not_looked_for() {
+        let many: Vec<String> =
+            (0..3 * WANTED).map(|n| format!(r#"{{"basket_id":"bsk-{n}-x"}}"#)).collect();
+        let mut r = Renames::new(many.iter().map(String::as_str));
+        let text = |id: &str| {
+            Said::Result(format!(r#"{{"content":[{{"type":"text","text":"made {id}, empty"}}]}}"#))
+        };
+        let last = format!("bsk-{}-x", 3 * WANTED - 1);
+        r.learn(&text(&last), &text("bsk-7-now"));
+        assert_eq!(r.pairs().collect::<Vec<_>>(), [(last.as_str(), "bsk-7-now")]);
     }
 
     #[test]

@@ -345,6 +345,10 @@ fn plain(report: &Report) {
     for (w, n) in why.iter().take(5) {
         p.line(Role::Warn, &format!("void, {n} ×: {w}"));
     }
+    if why.len() > 5 {
+        let rest: u64 = why.values().skip(5).sum();
+        p.line(Role::Warn, &format!("void, {rest} ×: for other reasons; --json names them"));
+    }
     p.gap();
     let counted = report.trials.len() as u64 - report.void();
     let (role, sentence) = match counted {

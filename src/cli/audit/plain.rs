@@ -77,18 +77,33 @@ pub fn print(a: &Audited) {
     let total: u64 = a.counts.iter().map(|(_, n)| n).sum();
     let kinds: Vec<String> =
         a.counts.iter().map(|(k, n)| format!("{n} {}", k.replace('_', " "))).collect();
-    let (role, last) = match total {
-        0 if audit.calls == 0 => (Role::Warn, "no call, so nothing was found".to_owned()),
-        0 if a.contracts.is_some() => {
+    let kept_all = audit.forgot.is_empty();
+    let (role, last) = last(total, audit.calls, kept_all, a.contracts.is_some(), &kinds);
+    p.line(role, &last);
+    p.print();
+}
+
+/// The last line. Where not all was kept, what was not found may have been there.
+fn last(
+    total: u64,
+    calls: u64,
+    kept_all: bool,
+    has_contracts: bool,
+    kinds: &[String],
+) -> (Role, String) {
+    match total {
+        0 if calls == 0 => (Role::Warn, "no call, so nothing was found".to_owned()),
+        0 if !kept_all => {
+            (Role::Warn, "nothing found in what was kept of it: see the notes above".to_owned())
+        }
+        0 if has_contracts => {
             (Role::Good, "nothing found: every handle came from a call of this trace".to_owned())
         }
         0 => {
             (Role::Good, "nothing found, as far as names tell which values are handles".to_owned())
         }
         n => (Role::Strong, format!("{}: {}", counted(n, "finding"), kinds.join(" · "))),
-    };
-    p.line(role, &last);
-    p.print();
+    }
 }
 
 /// Prints proposed contracts.
@@ -124,4 +139,20 @@ pub fn proposed(trace: &Trace, proposals: &[Proposal], file: Option<&Path>) {
         );
     }
     p.print();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_only_found_to_be_nothing_where_all_was_kept() {
+        let said = |calls, kept_all, has_contracts| last(0, calls, kept_all, has_contracts, &[]).1;
+        assert!(said(3, true, true).ends_with("every handle came from a call of this trace"));
+        assert!(said(3, true, false).contains("as far as names tell"));
+        for has_contracts in [true, false] {
+            assert!(said(3, false, has_contracts).contains("in what was kept of it"));
+        }
+        assert!(said(0, false, true).starts_with("no call"));
+    }
 }

@@ -20,6 +20,8 @@ use ratatui::style::Style;
 const PART: usize = 40;
 /// Characters read of a result or an answer.
 const TEXT: usize = 4_000;
+/// Columns of an effect that are shown.
+const COLUMNS: usize = 8;
 const LABEL: usize = 9;
 
 /// The lines in the making.
@@ -73,14 +75,25 @@ impl Page<'_> {
         }
     }
 
+    /// What of `all` is not shown.
+    fn rest(&mut self, all: usize, shown: usize, what: &str) {
+        if all > shown {
+            let more = all - shown;
+            let s = if more == 1 { "" } else { "s" };
+            self.text(&format!("… and {more} more {what}{s}"), self.ui.theme.dim);
+        }
+    }
+
     /// JSON or other long text, its beginning.
     fn long(&mut self, raw: &str, style: impl Into<Style>) {
         let style = style.into();
         let head: String = raw.chars().take(TEXT).collect();
         let more = raw.len() - head.len();
-        for line in text::visible_json(&head).split('\n').take(PART) {
+        let head = text::visible_json(&head);
+        for line in head.split('\n').take(PART) {
             self.text(line, style);
         }
+        self.rest(head.split('\n').count(), PART, "line");
         if more > 0 {
             self.text(&format!("… {more} more bytes"), self.ui.theme.dim);
         }
@@ -178,6 +191,7 @@ fn conclusion(page: &mut Page, line: &Line) {
         let head = text::pad(e.source, 7);
         page.timed(e.at, &head, &said, t.text.style());
     }
+    page.rest(line.finding.evidence.len(), PART, "sentence");
 }
 
 /// Nobody could look for its row: nothing is said of one.
@@ -234,10 +248,12 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
     }
     for e in r.effects.iter().take(PART) {
         page.text(&format!("{}  {}", e.key, e.label), t.text);
-        for (name, value) in e.columns.iter().take(8) {
+        for (name, value) in e.columns.iter().take(COLUMNS) {
             page.text(&format!("  {name} {}", text::visible_json(value)), t.dim);
         }
+        page.rest(e.columns.len(), COLUMNS, "column");
     }
+    page.rest(r.effects.len(), PART, "effect");
     page.part("result");
     match &r.result {
         Some(result) => page.long(result, t.text),

@@ -184,8 +184,12 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     if calls.len() > 8 {
         body.text(&format!("  and {} more", calls.len() - 8), t.dim);
     }
-    for call in app.perhaps_going_on().iter().take(8) {
+    let perhaps = app.perhaps_going_on();
+    for call in perhaps.iter().take(8) {
         body.text(&format!("  {call}"), t.warn);
+    }
+    if perhaps.len() > 8 {
+        body.text(&format!("  and {} more", perhaps.len() - 8), t.dim);
     }
     body.text("What comes of it won't be seen here; look it up later by its request_id.", t.dim);
     body.blank();
