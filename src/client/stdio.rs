@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -242,6 +242,9 @@ async fn write_line(conn: &Conn, out: &Out, stdin: &mut ChildStdin, outbox: &Out
     }
 }
 
+/// How long a message that is over the limit may go on before it is told: most have an end, and then a size.
+pub(super) const OVER: Duration = Duration::from_secs(2);
+
 /// Between two chunks of a flood everybody else gets a turn, limits and people included: a reader that always
 /// has more to read would otherwise keep the runtime from looking at its clock.
 pub(super) async fn breathe() {
@@ -251,10 +254,17 @@ pub(super) async fn breathe() {
 async fn read_stdout(conn: Arc<Conn>, mut pipe: impl AsyncRead + Unpin) {
     let mut lines = Lines::new(LINE_LIMIT);
     let mut chunk = vec![0; 64 << 10];
+    let mut over: Option<Instant> = None;
     loop {
         match pipe.read(&mut chunk).await {
             Ok(0) | Err(_) => break,
             Ok(n) => lines.feed(&chunk[..n], |line| take_line(&conn, line.raw, line.cut)),
+        }
+        over = lines.is_over().then(|| over.unwrap_or_else(Instant::now));
+        if over.is_some_and(|since| since.elapsed() > OVER)
+            && let Some(line) = lines.give_up()
+        {
+            take_line(&conn, line.raw, line.cut);
         }
         breathe().await;
     }

@@ -20,13 +20,15 @@ pub struct Lines {
     cut: u64,
     limit: usize,
     at_start: bool,
+    /// What comes belongs to a line that was given up.
+    skips: bool,
 }
 
 impl Lines {
     /// A splitter that keeps at most `limit` bytes of a line; the rest is counted, and the next newline
     /// brings it back in step.
     pub fn new(limit: usize) -> Lines {
-        Lines { buf: Vec::new(), cut: 0, limit, at_start: true }
+        Lines { buf: Vec::new(), cut: 0, limit, at_start: true, skips: false }
     }
 
     /// Takes a chunk and hands every line it completes to `out`. Blank lines are passed over; a UTF-8 byte
@@ -35,7 +37,9 @@ impl Lines {
         while let Some(nl) = chunk.iter().position(|b| *b == b'\n') {
             self.push(&chunk[..nl]);
             chunk = &chunk[nl + 1..];
-            if let Some(line) = self.take() {
+            if !std::mem::take(&mut self.skips)
+                && let Some(line) = self.take()
+            {
                 out(line);
             }
         }
@@ -47,7 +51,21 @@ impl Lines {
         self.take()
     }
 
+    /// Whether the line that is being read is over the limit.
+    pub fn is_over(&self) -> bool {
+        self.cut > 0
+    }
+
+    /// What came of the line that is being read, as if it ended here. The rest of it is passed over.
+    pub fn give_up(&mut self) -> Option<Line> {
+        self.skips = true;
+        self.take()
+    }
+
     fn push(&mut self, bytes: &[u8]) {
+        if self.skips {
+            return;
+        }
         let room = self.limit.saturating_sub(self.buf.len());
         let keep = bytes.len().min(room);
         self.buf.extend_from_slice(&bytes[..keep]);
@@ -71,6 +89,18 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_given_up_and_the_next_one_is_whole() {
+        let (mut lines, mut out) = (Lines::new(4), Vec::new());
+        lines.feed(b"abcdef", |l| out.push((l.raw, l.cut)));
+        assert!(lines.is_over() && out.is_empty());
+        out.extend(lines.give_up().map(|l| (l.raw, l.cut)));
+        assert!(!lines.is_over());
+        lines.feed(b"ghi", |l| out.push((l.raw, l.cut)));
+        lines.feed(b"jkl\nxy\n", |l| out.push((l.raw, l.cut)));
+        assert_eq!(out, [(Bytes::from("abcd"), 2), (Bytes::from("xy"), 0)]);
+    }
     use proptest::prelude::*;
 
     fn split(chunks: &[&[u8]], limit: usize) -> Vec<Line> {

@@ -5,6 +5,7 @@ use crate::support::shell::{ANSWER, server};
 use redial::client::{Client, Endpoint, Era, Settings};
 use redial::journal::Outcome;
 use redial::json::raw;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 async fn ready(endpoint: Endpoint) -> Client {
@@ -115,5 +116,22 @@ async fn a_result_of_fifty_megabytes_comes_whole_and_a_larger_one_than_the_limit
     let s = client.settled(id).await.unwrap().settled.unwrap();
     assert_eq!(s.outcome, Outcome::Unknown);
     assert!(s.why.contains("its limit of 64 MiB"), "{}", s.why);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_over_the_limit_that_never_ends_is_told_while_it_still_comes() {
+    let fake = FakeHttp::start(|_, out, _| {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ";
+        let more = vec![b'x'; 1 << 20];
+        out.write_all(head.as_bytes()).ok();
+        while out.write_all(&more).is_ok() {}
+    });
+    let client = ready(Endpoint::Http { url: fake.url(), headers: vec![] }).await;
+    let id = client.call("t", "{}", Some(300.0)).await.unwrap();
+    let s = client.settled(id).await.unwrap().settled.unwrap();
+    assert_eq!(s.outcome, Outcome::Unknown);
+    assert!(s.why.contains("its limit of 64 MiB, and more was coming"), "{}", s.why);
     client.close().await;
 }

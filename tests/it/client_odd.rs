@@ -139,6 +139,15 @@ async fn a_line_over_the_limit_is_cut_and_the_next_one_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_line_over_the_limit_that_never_ends_is_told_while_it_still_comes() {
+    let endless = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":"' "$id"; cat /dev/zero"#;
+    let client = ready(server("", endless), legacy()).await;
+    let (outcome, why) = outcome(&client, 300.0).await;
+    assert!(outcome == Outcome::Unknown && why.contains("over redial's limit of 64 MiB"), "{why}");
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_launcher_whose_server_is_elsewhere_is_not_the_server_s() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();

@@ -4,10 +4,11 @@
 use super::{BODY_LIMIT, PLAIN_LIMIT, Post, header, post, root_cause, status_event};
 use crate::client::conn::{Conn, Reply, Transport};
 use crate::client::driver::LinkEvent;
-use crate::client::stdio::breathe;
+use crate::client::stdio::{OVER, breathe};
 use crate::journal::exchange::is_event_stream;
 use crate::journal::{Kind, event, refusal};
 use crate::json::raw;
+use crate::size::size;
 use crate::wire::coding::{Decoder, Fault};
 use crate::wire::frame::Answer;
 use crate::wire::sse::{Parser, Sse};
@@ -297,6 +298,7 @@ async fn drain(
     if let Err(Stop::ByUs(why) | Stop::Broke(why)) = flow.begin(&response) {
         return End::ByUs(why);
     }
+    let mut over: Option<Instant> = None;
     let end = loop {
         match flow.next(&mut response).await {
             Ok(Some(chunk)) => {
@@ -307,6 +309,17 @@ async fn drain(
                         flow.keepalives += 1;
                     }
                     resume.take(conn, e, Some(exchange));
+                }
+                over = (parser.cut() > 0).then(|| over.unwrap_or_else(Instant::now));
+                if over.is_some_and(|since| since.elapsed() > OVER) {
+                    unfinished(conn, exchange, &mut parser);
+                    let limit = size(BODY_LIMIT as u64);
+                    let why = format!(
+                        "redial stopped reading at its limit of {limit}, and more was coming"
+                    );
+                    match flow.unreadable(why) {
+                        Stop::ByUs(why) | Stop::Broke(why) => return End::ByUs(why),
+                    }
                 }
                 breathe().await;
             }
