@@ -7,7 +7,7 @@ mod read;
 
 use crate::error::{Error, Result};
 use crate::judge::gate::{HintOverride, ProjectHints};
-use crate::tui::keymap::{Keymap, Remaps};
+use crate::keys::keymap::{Keymap, Remaps};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,7 +15,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-pub use read::nearest;
 use read::{Found, check, merge, parse, read, roots_beside, typed};
 
 /// All keys with their defaults, as shipped. A test proves that it equals [`Config::default`].

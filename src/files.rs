@@ -1,6 +1,7 @@
 //! Files that a person names, read whole and never without an end: a device, a pipe that nobody fills, or gigabytes by
 //! mistake are an error in words, not a program that hangs or fills the memory.
 
+use crate::size::size;
 use std::fs::{File, Metadata};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::FileTypeExt;
@@ -71,15 +72,6 @@ pub fn is_of_the_shell(path: &Path) -> bool {
     path.starts_with("/dev/fd") || path.starts_with("/proc") || path == Path::new("/dev/stdin")
 }
 
-/// A limit as it is told to people.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        b if b >= 1 << 20 => format!("{} MiB", b >> 20),
-        b if b >= 1 << 10 => format!("{} KiB", b >> 10),
-        b => format!("{b} bytes"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +100,7 @@ mod tests {
         let sparse = File::create(dir.path().join("s")).unwrap();
         sparse.set_len(1 << 40).unwrap();
         let e = whole(&dir.path().join("s"), 1 << 30).unwrap_err();
-        assert_eq!(e.to_string(), "it has more than 1024 MiB");
+        assert_eq!(e.to_string(), "it has more than 1 GiB");
         assert!(ordinary(&file).is_ok() && ordinary(&dir.path().join("none")).is_ok());
         assert!(ordinary(dir.path()).unwrap_err().to_string().contains("a folder"));
         assert_eq!(whole(dir.path(), 9).unwrap_err().kind(), ErrorKind::IsADirectory);

@@ -15,3 +15,10 @@ fn is_near(name: &str, typed: &str) -> bool {
     strsim::levenshtein(name, typed) <= slips.max(1)
         || (typed.chars().count() >= 3 && name.contains(typed))
 }
+
+/// The one that was probably meant: within a few slips.
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let slips = |n: &&str| strsim::damerau_levenshtein(n, word);
+    let name = names.min_by_key(slips)?;
+    (slips(&name) <= (word.chars().count() / 3).max(2)).then_some(name)
+}

@@ -1,6 +1,7 @@
 //! The signals by which somebody ends this program, all of them taken: a screen is given back, and what was made for a
 //! moment (a server, a folder) is removed, whichever it is.
 
+use crate::error::{Error, Result};
 use rustix::process::Signal as Number;
 use std::future::poll_fn;
 use std::io;
@@ -48,4 +49,15 @@ impl Ends {
         })
         .await
     }
+}
+
+/// Waits for one of them.
+///
+/// # Errors
+/// Exit 2 when a handler can't be installed.
+pub async fn ended() -> Result<()> {
+    let mut ends =
+        Ends::listen().map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))?;
+    ends.next().await;
+    Ok(())
 }

@@ -7,7 +7,8 @@
 //! through here: it has escapes of its own.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -278,6 +279,11 @@ pub fn ends(text: &str) -> Cow<'_, str> {
     }
     let (head, tail) = (&text[..head], &text[tail..]);
     Cow::Owned(format!("{head}\n… {hidden} characters are not shown …\n{tail}"))
+}
+
+/// One line on stderr. A closed stderr is no reason to fail.
+pub fn to_stderr(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::judge::{Evidence, Pairing, State, Strength, Verdict};
 use crate::model::Line;
 use crate::model::board::count;
 use crate::time::{Time, span};
+use crate::words::glyph;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -230,9 +231,9 @@ pub fn state(p: &mut Plain, r: &Request) {
     let words = match (state, strength) {
         (State::NoRow, _) if unreadable(r).is_some() => "? the ledger can't be read".to_owned(),
         (State::NoRow, _) => "∅ no row".to_owned(),
-        (_, Strength::Stored) => format!("{} {}", state.glyph(), state.word()),
+        (_, Strength::Stored) => format!("{} {}", glyph(state), state.word()),
         // Where the strength is another word than the state, it is half the message.
-        _ => format!("{} {} ({})", state.glyph(), state.word(), strength.word().replace('_', " ")),
+        _ => format!("{} {} ({})", glyph(state), state.word(), strength.word().replace('_', " ")),
     };
     p.field("state", state_role(state), &words);
 }

@@ -5,11 +5,12 @@ use super::json::safe_lines;
 use super::plain::complain;
 use super::recorded::MockArgs;
 use crate::error::{Error, Exit, Result};
-use crate::files::{size, whole};
+use crate::files::whole;
+use crate::loopback::check_peer;
 use crate::recording::Recording;
 use crate::replay::mock::{Mock, Step};
 use crate::replay::script::{self, Died, Told};
-use crate::serve::headers::check_peer;
+use crate::size::size;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -157,7 +158,7 @@ async fn stdio(play: &Arc<Play>) -> Result<()> {
     });
     reader.map_err(|e| Error::endpoint(format!("no thread to read stdin: {e}")))?;
     let work = TaskTracker::new();
-    let signalled = crate::serve::signalled();
+    let signalled = crate::signals::ended();
     tokio::pin!(signalled);
     loop {
         let line = tokio::select! {
@@ -215,11 +216,11 @@ async fn http(play: Arc<Play>, address: &str) -> Result<()> {
         |e: std::io::Error| Error::endpoint(format!("{address} can't be listened on: {e}"));
     let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
     let here = listener.local_addr().map_err(failed)?;
-    crate::serve::log(&format!("listening on http://{here}/mcp"));
+    crate::text::to_stderr(&format!("listening on http://{here}/mcp"));
     let router = Router::new().route("/mcp", any(handle)).with_state(play);
     tokio::select! {
         served = std::future::IntoFuture::into_future(axum::serve(listener, router)) => served.map_err(failed),
-        ended = crate::serve::signalled() => ended,
+        ended = crate::signals::ended() => ended,
     }
 }
 

@@ -11,10 +11,10 @@ use super::json::document;
 use super::plain::{Plain, Role, complain, print_raw};
 use super::report::{CallJson, Done, Witness, exit_of};
 use crate::error::{Error, Exit, Result};
-use crate::inspect::Inspector;
 use crate::inspect::reissue::{Prepared, Wish};
 use crate::inspect::release::{Release, Released};
 use crate::inspect::request::hash_matches;
+use crate::inspect::{Inspector, recorded};
 use crate::journal::Outcome;
 use crate::json::key::Spelling;
 use crate::judge::Pairing;
@@ -375,7 +375,7 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
     }
     if let Some(named) = &a.recording {
         let r = Recording::open_for(named, &a.request_id)?;
-        let found = r.candidates(&a.request_id, &a.one.calling.lookup);
+        let found = recorded::candidates(&r, &a.request_id, &a.one.calling.lookup);
         if found.is_empty() {
             return Err(Error::usage(format!(
                 "no call with request_id {} is in the recording {}; nothing was sent",

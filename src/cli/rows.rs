@@ -19,6 +19,7 @@ use crate::ledger::{Ledger, LedgerError, Row};
 use crate::model::Line;
 use crate::text::truncate;
 use crate::time::{Time, span};
+use crate::words::glyph;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -350,7 +351,7 @@ pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
         let words: Vec<&str> = l.finding.verdicts.iter().map(|v| v.words()).collect();
         let role_of_verdict = l.finding.verdicts.first().map_or(Role::Text, verdict_role);
         rows.push(vec![
-            (role, l.judged.state.glyph().to_owned()),
+            (role, glyph(&l.judged.state).to_owned()),
             (role, l.judged.state.word().to_owned()),
             (Role::Strong, name(l)),
             (Role::Text, truncate(&crate::text::visible(&l.label), 40, "…").into_owned()),

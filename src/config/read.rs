@@ -3,9 +3,10 @@
 
 use super::{Config, LONGEST, RecordConfig, SAMPLE};
 use crate::error::{Error, Result};
+use crate::keys::keymap::Keymap;
+use crate::near::nearest;
 use crate::record::Rules;
 use crate::record::redact::Extra;
-use crate::tui::keymap::Keymap;
 use serde::Deserialize;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -173,11 +174,4 @@ pub(super) fn read(path: &Path) -> Result<Found> {
     String::from_utf8(bytes).map(Found::Text).map_err(|e| {
         wrong(&format!("is no text in UTF-8: byte {}", e.utf8_error().valid_up_to() + 1))
     })
-}
-
-/// The name that was probably meant: within a few slips, or one that begins as `word` does.
-pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let slips = |n: &&str| strsim::damerau_levenshtein(n, word);
-    let name = names.min_by_key(slips)?;
-    (slips(&name) <= (word.chars().count() / 3).max(2)).then_some(name)
 }

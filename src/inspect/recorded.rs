@@ -5,7 +5,7 @@ use super::Inspector;
 use super::light;
 use crate::error::Result;
 use crate::journal::{Call, Outcome, Session, Settled};
-use crate::model::arguments::Candidate;
+use crate::model::arguments::{Candidate, Source, from_calls};
 use crate::recording::Recording;
 use crate::recording::rows::Knows;
 use std::path::PathBuf;
@@ -16,6 +16,12 @@ pub use crate::journal::generation::{RECORDED_CALLS, RECORDED_GENERATIONS};
 /// A handle on an attached recording; clones share it.
 #[derive(Clone)]
 pub struct Recorded(Arc<Mutex<Recording>>);
+
+/// The arguments of a request, as the agent sent them in a recording.
+pub fn candidates(r: &Recording, request_id: &str, look_up: &str) -> Vec<Candidate> {
+    let calls: Vec<&Call> = r.session.calls_of(request_id).filter(|c| c.tool != look_up).collect();
+    from_calls(&calls, &Source::Recording(r.path().display().to_string()))
+}
 
 /// How far a recording has been taken in: two that are equal show the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,9 +91,9 @@ impl Recorded {
         self.lock().progress()
     }
 
-    /// The arguments of a request, as the agent sent them.
+    /// See [`candidates`].
     pub fn candidates(&self, request_id: &str, look_up: &str) -> Vec<Candidate> {
-        self.read(|r| r.candidates(request_id, look_up))
+        self.read(|r| candidates(r, request_id, look_up))
     }
 
     /// Its session for judging, numbered apart. A call that waits when nobody writes the file any more will get

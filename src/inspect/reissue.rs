@@ -10,7 +10,7 @@ use super::pick::pick_arguments;
 use super::release::Again;
 use super::request::Request;
 use super::tool::known_tool;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::journal::{Tool, ToolList};
 use crate::judge::agreement::Terms;
 use crate::judge::gate::{Ask, Decision, Earlier, GateFacts, Refusal, gate, tool_gate};
@@ -256,14 +256,14 @@ fn several(names: &[&str]) -> Error {
 pub fn stopped(d: &Decision) -> Error {
     match &d.refused {
         Some(r) => {
-            let error = Error::new(r.exit(), format!("{}; nothing was sent", r.why()));
+            let error = Error::new(exit_of(r), format!("{}; nothing was sent", r.why()));
             match what_then(r) {
                 Some(hint) => error.hint(hint),
                 None => error,
             }
         }
         None => Error::new(
-            crate::error::Exit::Gate,
+            Exit::Gate,
             format!(
                 "the gate wants a confirmation ({}): {}; nothing was sent",
                 d.ask.word(),
@@ -278,6 +278,13 @@ pub fn stopped(d: &Decision) -> Error {
 }
 
 /// What can be done about a refusal.
+fn exit_of(r: &Refusal) -> Exit {
+    match r {
+        Refusal::NoSuchTool(_) => Exit::Usage,
+        Refusal::ReadOnly(_) | Refusal::Conflict(_) | Refusal::Mismatch(_) => Exit::Gate,
+    }
+}
+
 fn what_then(r: &Refusal) -> Option<&'static str> {
     match r {
         Refusal::Conflict(_) => Some(

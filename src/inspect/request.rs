@@ -6,7 +6,7 @@ use super::{Groups, Inspector, light, owner_view};
 use crate::journal::Session;
 use crate::judge::{Facts, HashCheck, LedgerView, OwnerView};
 use crate::ledger::{How, LedgerError, Reader, Row, Survey};
-use crate::model::arguments::{Candidate, from_calls, from_effects};
+use crate::model::arguments::{Candidate, Source, from_calls, from_effects};
 use crate::model::hash::{self, Checked, Proof, Shape};
 use crate::model::pairing::Read;
 use crate::model::{Context, LedgerFacts, Line, Paired};
@@ -144,7 +144,7 @@ impl Inspector {
         let row = found.and_then(|f| f.row.as_ref());
         // Our own calls first; the agent's are known by the recording's name.
         let own: Vec<_> = calls.iter().filter(|c| c.id < RECORDED_CALLS).copied().collect();
-        let mut candidates = from_calls(&own);
+        let mut candidates = from_calls(&own, &Source::Seen);
         candidates.extend(self.recording.iter().flat_map(|r| r.candidates(id, &self.look_up)));
         candidates.extend(row.map(from_effects).unwrap_or_default());
         let at_hand = args.or_else(|| candidates.first().map(|c| c.args.as_str()));

@@ -4,9 +4,9 @@
 
 use super::refusal::short;
 use super::text::Text;
-use crate::files::size;
 use crate::json::python::python_dumps;
 use crate::json::raw::{self, Object};
+use crate::size::size;
 use crate::wire::mirror;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

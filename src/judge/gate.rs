@@ -6,11 +6,10 @@
 use super::facts::{Facts, HashCheck, LedgerView, Pairing};
 use super::gate_row;
 use super::words::Finding;
-use crate::error::Exit;
-use crate::files::size;
 use crate::journal::tools::DEFINITIONS;
 use crate::journal::{Hint, Tool};
 use crate::shell;
+use crate::size::size;
 use crate::time::Time;
 
 /// What is asked, mildest first.
@@ -226,14 +225,6 @@ impl Refusal {
             | Refusal::NoSuchTool(w)
             | Refusal::Conflict(w)
             | Refusal::Mismatch(w) => w,
-        }
-    }
-
-    /// The exit status it ends a command with.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Refusal::NoSuchTool(_) => Exit::Usage,
-            Refusal::ReadOnly(_) | Refusal::Conflict(_) | Refusal::Mismatch(_) => Exit::Gate,
         }
     }
 }

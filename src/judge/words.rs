@@ -41,20 +41,6 @@ impl State {
             State::NoRow => "unknown",
         }
     }
-    /// A glyph that goes beside the word; meaning never rests on it alone.
-    pub fn glyph(&self) -> &'static str {
-        match self {
-            State::Running => "▶",
-            State::Done => "✓",
-            State::Abandoned => "✗",
-            State::Waiting => "…",
-            State::Failed => "!",
-            State::Cancelled => "⊘",
-            State::Expired => "⌛",
-            State::Unmapped(_) => "?",
-            State::NoRow => "∅",
-        }
-    }
 }
 
 /// How strong the evidence for a judged state is, weakest first.

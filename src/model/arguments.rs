@@ -66,11 +66,11 @@ pub enum Choice {
     Nothing,
 }
 
-/// From the calls of a request (no look-ups), newest first.
-pub fn from_calls(calls: &[&Call]) -> Vec<Candidate> {
+/// From the calls of a request (no look-ups), newest first; byte for byte.
+pub fn from_calls(calls: &[&Call], source: &Source) -> Vec<Candidate> {
     let with_args = calls.iter().rev().filter_map(|c| {
         let args = c.args.clone().filter(|a| raw::is_object(a))?;
-        Some(Candidate { args, tool: Some(c.tool.clone()), source: Source::Seen })
+        Some(Candidate { args, tool: Some(c.tool.clone()), source: source.clone() })
     });
     with_args.collect()
 }
@@ -220,7 +220,8 @@ mod tests {
         };
         let (a, b, odd) =
             (with(1.0, ARGS), with(2.0, "{ \"request_id\":\"r\" }"), with(3.0, "[1]"));
-        let got: Vec<String> = from_calls(&[&a, &b, &odd]).into_iter().map(|c| c.args).collect();
+        let got: Vec<String> =
+            from_calls(&[&a, &b, &odd], &Source::Seen).into_iter().map(|c| c.args).collect();
         assert_eq!(got, ["{ \"request_id\":\"r\" }", ARGS]);
     }
 

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::journal::Kind;
 use crate::journal::event::Http;
 use crate::journal::exchange::is_event_stream;
-use crate::serve::headers::check_peer;
+use crate::loopback::check_peer;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -121,7 +121,7 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let here = listener.local_addr().map_err(failed)?;
     let path = tap.upstream.path().to_owned();
-    crate::serve::log(&format!(
+    crate::text::to_stderr(&format!(
         "listening on {} in front of {}{}, recording to {}",
         tap.recorder.rules().url(&format!("http://{here}{path}")),
         tap.recorder.rules().url(tap.upstream.as_str()),
@@ -131,7 +131,7 @@ async fn serve(tap: Arc<Tap>, address: SocketAddr, out: &Path) -> Result<()> {
     let router = Router::new().fallback(handle).with_state(tap.clone());
     tokio::select! {
         served = std::future::IntoFuture::into_future(axum::serve(listener, router)) => served.map_err(failed),
-        ended = crate::serve::signalled() => {
+        ended = crate::signals::ended() => {
             tap.stopping.store(true, Ordering::SeqCst);
             ended
         }

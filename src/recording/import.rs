@@ -13,6 +13,7 @@ use crate::json::raw::{self, quote};
 use crate::procs::Left;
 use crate::record::entry::{self, Entry, Header, What, Wire};
 use crate::record::redact::{Extra, Rules};
+use crate::size::size;
 use crate::time::Time;
 use crate::wire::frame;
 use crate::wire::id::Id;
@@ -36,7 +37,7 @@ pub fn open(path: &Path) -> Result<Lines> {
         return Ok(lines);
     }
     if lines.len().map_err(failed)? > LIMIT {
-        let limit = files::size(LIMIT);
+        let limit = size(LIMIT);
         let what = format!("{} is too large to be converted: over {limit}", path.display());
         return Err(Error::ledger(what).hint("split it, or take a part of it"));
     }

@@ -2,7 +2,7 @@
 //! kept until its newline comes.
 
 use super::BadLine;
-use crate::files::size;
+use crate::size::size;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};

@@ -18,8 +18,6 @@ pub mod timeline;
 
 use crate::error::{Error, Result};
 use crate::journal::{Call, CallId, Event, Outcome, Session, Settled};
-use crate::json::raw;
-use crate::model::arguments::{Candidate, Source};
 use crate::record::entry::{Entry, Header, Line, What, decode};
 use crate::record::place;
 use lines::Lines;
@@ -286,19 +284,6 @@ impl Recording {
     /// What a person sees of the events: numbers as the session has them.
     pub fn events_of(entries: &[Entry]) -> impl Iterator<Item = Event> + '_ {
         entries.iter().filter_map(Entry::event)
-    }
-
-    /// The arguments with which a request was sent, byte for byte, newest first.
-    pub fn candidates(&self, request_id: &str, look_up: &str) -> Vec<Candidate> {
-        let name = self.path.display().to_string();
-        let calls: Vec<_> =
-            self.session.calls_of(request_id).filter(|c| c.tool != look_up).collect();
-        let with_args = calls.iter().rev().filter_map(|c| {
-            let args = c.args.clone().filter(|a| raw::is_object(a))?;
-            let source = Source::Recording(name.clone());
-            Some(Candidate { args, tool: Some(c.tool.clone()), source })
-        });
-        with_args.collect()
     }
 }
 

@@ -1,4 +1,6 @@
 use super::*;
+use crate::json::raw;
+use crate::inspect::recorded::candidates;
 use crate::journal::{Kind, Outcome, Session};
 use crate::record::{Recorder, Rules};
 use std::fs::OpenOptions;
@@ -102,7 +104,7 @@ fn two_runs_in_one_file_count_on_and_a_torn_line_costs_itself() {
     assert_eq!(r.bad[0].line, 5);
     let outcomes: Vec<_> = r.session.calls.values().map(|c| (c.generation, c.outcome())).collect();
     assert_eq!(outcomes, [(1, Some(Outcome::Unknown)), (2, Some(Outcome::Ok))]);
-    let args = r.candidates("r-1", "find_request");
+    let args = candidates(&r, "r-1", "find_request");
     assert_eq!(args[0].args, r#"{"request_id":"r-1","title":"a"}"#);
     assert_eq!(args.len(), 2);
 }
@@ -193,12 +195,12 @@ fn many_calls_are_let_go_and_none_is_forgotten() {
     );
     assert_eq!(of(2), None, "an answer is no call");
     assert!(r.session.pending().count() == 1, "what has no answer is kept");
-    assert!(r.candidates("r-1", "look").is_empty());
+    assert!(candidates(&r, "r-1", "look").is_empty());
     let mut r = Recording::begin(file.path()).unwrap();
     (r.most_calls, r.asked) = (10, Some("r-1".into()));
     while r.advance().unwrap() {}
-    assert!(r.candidates("r-2", "look").is_empty());
-    assert_eq!(r.candidates("r-1", "look").len(), 1, "what is asked for is kept");
+    assert!(candidates(&r, "r-2", "look").is_empty());
+    assert_eq!(candidates(&r, "r-1", "look").len(), 1, "what is asked for is kept");
 }
 
 #[test]

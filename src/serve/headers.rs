@@ -1,13 +1,10 @@
-//! What the HTTP headers of a request must be: who may speak to a loopback server, media types, and the mirrored fields
-//! of 2026-07-28. Pure.
+//! What the HTTP headers of a request must be: media types, and the mirrored fields of 2026-07-28. Pure.
 
 use super::mcp;
 use crate::json::raw;
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::net::IpAddr;
 
 /// Sent by legacy clients after `initialize` (2025-11-25 transports, "Session Management").
 pub const SESSION: &str = "mcp-session-id";
@@ -19,31 +16,6 @@ const NAME: &str = "mcp-name";
 /// The value of `name` as text; `None` when it is missing or no visible ASCII.
 pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
-}
-
-/// Host must name a loopback address, and Origin too where a browser sends one: a page of another site that has made its
-/// name point here (DNS rebinding) fails both.
-pub fn check_peer(uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
-    let host = text(headers, header::HOST.as_str())
-        .and_then(|h| h.parse::<Authority>().ok())
-        .is_some_and(|a| is_loopback(a.host()));
-    if !host || uri.host().is_some_and(|h| !is_loopback(h)) {
-        return Err("Forbidden: Host must be a loopback name or address");
-    }
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
-    let origin = origin.to_str().ok().and_then(|o| o.parse::<Uri>().ok());
-    if origin.as_ref().and_then(Uri::host).is_some_and(is_loopback) {
-        Ok(())
-    } else {
-        Err("Forbidden: Origin must be a loopback name or address")
-    }
-}
-
-/// `localhost`, `127.…`, `[::1]`.
-fn is_loopback(host: &str) -> bool {
-    let address = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse::<IpAddr>().is_ok_and(|a| a.is_loopback())
 }
 
 /// Whether the body says it is JSON.
@@ -121,27 +93,6 @@ mod tests {
             .iter()
             .map(|(k, v)| (k.parse::<HeaderName>().unwrap(), HeaderValue::from_str(v).unwrap()))
             .collect()
-    }
-
-    #[test]
-    fn only_loopback_hosts_and_origins_pass() {
-        let uri = Uri::from_static("/mcp");
-        for (pairs, ok) in [
-            (&[("host", "127.0.0.1:8000")][..], true),
-            (&[("host", "LocalHost")], true),
-            (&[("host", "[::1]:80")], true),
-            (&[("host", "localhost"), ("origin", "http://localhost:5173")], true),
-            (&[], false),
-            (&[("host", "example.com")], false),
-            (&[("host", "localhost.example.com:8000")], false),
-            (&[("host", "127.0.0.1.example.com")], false),
-            (&[("host", "localhost"), ("origin", "https://example.com")], false),
-            (&[("host", "localhost"), ("origin", "null")], false),
-        ] {
-            assert_eq!(check_peer(&uri, &headers(pairs)).is_ok(), ok, "{pairs:?}");
-        }
-        let absolute = Uri::from_static("http://example.com/mcp");
-        assert!(check_peer(&absolute, &headers(&[("host", "localhost")])).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::sessions::Sessions;
 use super::stop::Stop;
 use super::{GRACE, MAX_MESSAGE};
 use crate::error::{Error, Result};
+use crate::loopback::check_peer;
 use crate::wire::frame::{self, Frame};
 use crate::wire::id::Id;
 use axum::body::{Body, Bytes, HttpBody};
@@ -75,7 +76,7 @@ pub async fn run(server: Arc<Server>, stop: Stop, address: SocketAddr) -> Result
     tokio::pin!(serve);
     tokio::select! {
         served = &mut serve => return served.map_err(failed),
-        ended = super::signalled() => ended?,
+        ended = crate::signals::ended() => ended?,
     }
     ending.cancel();
     let _ = timeout(GRACE, &mut serve).await;
@@ -86,7 +87,7 @@ pub async fn run(server: Arc<Server>, stop: Stop, address: SocketAddr) -> Result
 }
 
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
-    if let Err(why) = headers::check_peer(request.uri(), request.headers()) {
+    if let Err(why) = check_peer(request.uri(), request.headers()) {
         return refuse(StatusCode::FORBIDDEN, BAD_REQUEST, why);
     }
     match *request.method() {

@@ -25,8 +25,7 @@ pub(crate) use http::loopback;
 pub use tickets::TicketOptions;
 
 use crate::error::{Error, Exit, Result};
-use crate::signals::Ends;
-use std::io::Write;
+use crate::text::to_stderr as log;
 use std::sync::Arc;
 use std::time::Duration;
 use stop::Stop;
@@ -100,11 +99,6 @@ fn seconds(name: &str, value: f64) -> Result<Duration> {
         .map_err(|_| Error::usage(format!("{name} {value} is not a number of seconds from 0 up")))
 }
 
-/// One line on stderr. A closed stderr is no reason to fail.
-pub(crate) fn log(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
-}
-
 /// As the article's server says it: the order of its lines against the client's is what matters.
 fn log_cancel(id: &crate::wire::id::Id) {
     let id = id.to_json();
@@ -126,14 +120,6 @@ fn uuid_hex() -> std::result::Result<String, getrandom::Error> {
     b[6] = b[6] & 0x0f | 0x40;
     b[8] = b[8] & 0x3f | 0x80;
     Ok(format!("{:032x}", u128::from_be_bytes(b)))
-}
-
-/// Waits for one of the signals by which somebody ends this program.
-pub(crate) async fn signalled() -> Result<()> {
-    let mut ends =
-        Ends::listen().map_err(|e| Error::usage(format!("signals can't be listened for: {e}")))?;
-    ends.next().await;
-    Ok(())
 }
 
 #[cfg(test)]

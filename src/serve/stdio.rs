@@ -26,7 +26,7 @@ pub async fn run(server: Arc<Server>, stop: Stop) -> Result<()> {
     let (answers, written) = write_stdout()?;
     let pending = Arc::new(Pending::default());
     let work = TaskTracker::new();
-    let signalled = super::signalled();
+    let signalled = crate::signals::ended();
     tokio::pin!(signalled);
     loop {
         let line = tokio::select! {

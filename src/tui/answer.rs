@@ -7,7 +7,7 @@
 //!
 //! Pure: times come in with the messages, monotonic, since the screen was opened.
 
-use super::keys::Key;
+use crate::keys::Key;
 use std::time::Duration;
 
 /// How long a question has to be on the screen, and how long nothing may have been typed before its answer.
@@ -114,7 +114,7 @@ impl Answering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::keys::Code;
+    use crate::keys::Code;
 
     const ENTER: Key = Key { code: Code::Enter, ctrl: false, alt: false, shift: false };
     const R: Key = Key { code: Code::Char('r'), ctrl: false, alt: false, shift: false };

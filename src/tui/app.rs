@@ -1,12 +1,10 @@
 //! All state of the screen, and the questions asked of it (what works now, when time matters next).
 //! Changed only by `update`; never does IO, never asks a clock.
 
-use super::action::{Action, Context};
 use super::answer::Answering;
 use super::data::{Counts, DemoInfo, Detail, Paired, Question};
 use super::dialog::{Dialog, Stage};
 use super::form::Form;
-use super::keymap::Keymap;
 use super::layout::{self, Layout, Shares};
 use super::list::Requests;
 use super::pick::Pick;
@@ -17,6 +15,8 @@ use super::wire::{Reach, WireView};
 use crate::config::Bell;
 use crate::journal::{CallId, LinkState, Outcome};
 use crate::judge::State;
+use crate::keys::action::{Action, Context};
+use crate::keys::keymap::Keymap;
 use crate::time::Time;
 use ratatui::layout::Rect;
 use std::collections::HashSet;
@@ -36,6 +36,18 @@ impl Pane {
     /// In the order of the Tab key.
     pub const ALL: [Pane; 5] =
         [Pane::Requests, Pane::Detail, Pane::Calls, Pane::Stderr, Pane::Verify];
+
+    /// Where its own keys are looked for.
+    pub fn context(self) -> Option<Context> {
+        match self {
+            Pane::Requests => Some(Context::Requests),
+            Pane::Detail => Some(Context::Detail),
+            Pane::Calls => Some(Context::Calls),
+            Pane::Verify => Some(Context::Verify),
+            Pane::Stderr => None,
+        }
+    }
+
     /// Its title.
     pub fn title(self) -> &'static str {
         match self {
@@ -275,7 +287,7 @@ impl App {
     /// Where a key would be pressed now.
     pub fn context(&self) -> Context {
         match &self.overlay {
-            None => Context::of(self.pane).unwrap_or(Context::Main),
+            None => self.pane.context().unwrap_or(Context::Main),
             Some(Overlay::Filter) => Context::Filter,
             Some(Overlay::GoTo(_)) => Context::GoTo,
             Some(Overlay::Timeline) if self.timeline.typing => Context::Search,

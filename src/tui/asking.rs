@@ -1,11 +1,11 @@
 //! The questions of the screen and their answers: what the question is that stands now, and what decides it. The rule
 //! by which a key is an answer is `answer`'s.
 
-use super::action::{Action, Context};
 use super::answer::Worth;
 use super::app::{App, Overlay, Tone};
 use super::data::Question;
-use super::keys::Key;
+use crate::keys::Key;
+use crate::keys::action::{Action, Context};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl App {

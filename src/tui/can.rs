@@ -1,12 +1,12 @@
 //! What works now: whether an action does something in this state, and which one is the selected request's next step.
 //! The footer, the help and the keys ask here; nothing is changed.
 
-use super::action::{Action, Context};
 use super::app::{App, Overlay, Pane};
 use super::data::Question;
 use super::layout;
 use crate::journal::LinkState;
 use crate::judge::Verdict;
+use crate::keys::action::{Action, Context, Entry, TABLE};
 
 impl App {
     /// The next step of the selected request, where a key does it.
@@ -27,6 +27,13 @@ impl App {
             return None;
         };
         self.can(step).then_some(step)
+    }
+
+    /// The entries that belong in the footer now, in order: only what works.
+    pub fn footer(&self) -> Vec<&'static Entry> {
+        let context = self.context();
+        let here = |e: &&Entry| e.context == context || Some(e.context) == context.parent();
+        TABLE.iter().filter(here).filter(|e| e.footer && self.can(e.action)).collect()
     }
 
     /// Whether `action` does something now. The footer shows what does.

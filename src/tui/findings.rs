@@ -1,11 +1,11 @@
 //! The findings of the audit on the attached recording: what is shown and selected, and what keys do there. Pure; the
 //! findings come from whoever reads the file, again as it grows.
 
-use super::action::Action;
 use super::app::{App, Overlay, Tone};
 use super::msg::Effect;
 use super::{timeline, update};
 use crate::audit::{Finding, Severity};
+use crate::keys::action::Action;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -124,9 +124,9 @@ pub fn click(app: &mut App, line: usize, out: &mut Vec<Effect>) {
 mod tests {
     use super::*;
     use crate::audit::Kind;
+    use crate::keys::Key;
     use crate::time::Time;
     use crate::tui::app::Start;
-    use crate::tui::keys::Key;
     use crate::tui::msg::Msg;
     use crate::tui::timeline::Goto;
 

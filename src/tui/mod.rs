@@ -4,7 +4,6 @@
 //! state changes, `view` only reads. What an [`msg::Effect`] asks for is done by `runtime`, and by nothing
 //! else.
 
-pub mod action;
 pub mod answer;
 pub mod app;
 mod asking;
@@ -16,8 +15,6 @@ pub mod findings;
 mod fixture;
 pub mod form;
 mod input;
-pub mod keymap;
-pub mod keys;
 pub mod layout;
 pub mod list;
 pub mod memory;

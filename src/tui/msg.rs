@@ -5,11 +5,11 @@ use super::data::{
     Anew, Ask, Check, Counted, Counts, Detail, LookUp, Paired, Plan, Reissue, Report, Window,
 };
 use super::form::Form;
-use super::keys::Key;
 use super::pick::What;
 use super::tree::Document;
 use super::wire::WireView;
 use crate::journal::CallId;
+use crate::keys::Key;
 use crate::time::Time;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A list to choose from, narrowed by typing: the palette of all actions, the themes, what to copy. Pure.
 
-use super::action::{Action, Context, TABLE};
 use super::app::App;
+use crate::keys::action::{Action, Context, TABLE};
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use std::borrow::Cow;
@@ -138,8 +138,7 @@ fn item(choice: Choice, name: String, key: String, doc: impl Into<Cow<'static, s
 fn actions(app: &App) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     for e in TABLE.iter().filter(|e| e.context.is_screen() && e.action != Action::Palette) {
-        let own =
-            Context::of(app.pane).is_none_or(|c| e.context == c || e.context == Context::Main);
+        let own = app.pane.context().is_none_or(|c| e.context == c || e.context == Context::Main);
         let choice = Choice::Do(e.action);
         if let Some(same) = out.iter_mut().find(|i| i.choice == choice) {
             same.works |= own && app.can(e.action);

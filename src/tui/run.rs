@@ -5,12 +5,12 @@
 
 use super::app::App;
 use super::input::{self, Input, Typed};
-use super::keys::Key;
 use super::msg::{Effect, Mouse, Msg};
 use super::term::{self, Screen};
 use super::update::update;
 use super::update_scroll::clamp;
 use crate::error::{Error, Exit, Result};
+use crate::keys::Key;
 use crate::signals::Ends;
 use crate::time::Time;
 use ratatui::crossterm::event::{Event, MouseButton, MouseEventKind};

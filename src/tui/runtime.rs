@@ -26,7 +26,6 @@ pub mod told {
 
 use super::app::{App, Start};
 use super::data::{DemoInfo, Paired};
-use super::keymap::Keymap;
 use super::memory::Memory;
 use super::msg::{Effect, Msg};
 use super::run::{Port, drive};
@@ -37,6 +36,7 @@ use crate::config::{self, Config};
 use crate::error::{Exit, Result};
 use crate::inspect::Inspector;
 use crate::inspect::list::Judging;
+use crate::keys::keymap::Keymap;
 use crate::signals::Ends;
 use crate::time::Time;
 use futures_util::FutureExt;

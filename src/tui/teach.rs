@@ -5,10 +5,10 @@ mod view;
 
 use super::answer::{Answering, Worth};
 use super::input::{self, Input, Typed};
-use super::keys::{Code, Key};
 use super::term::{self, Screen};
 use super::theme::Theme;
 use crate::error::{Error, Exit, Result};
+use crate::keys::{Code, Key};
 use crate::lab::class::{Class, Shown};
 use crate::lab::lesson::{Act, LESSONS, Lesson, Step, Until};
 use crate::lab::progress;

@@ -336,7 +336,7 @@ impl Themes {
             return Err(Error::usage(why.clone()));
         }
         named.map(|t| &t.theme).ok_or_else(|| {
-            let nearest = crate::config::nearest(name, self.names());
+            let nearest = crate::near::nearest(name, self.names());
             let what = match nearest {
                 Some(n) => format!("there is no theme {name:?}; did you mean {n}?"),
                 None => format!("there is no theme {name:?}"),

@@ -3,15 +3,15 @@
 
 mod data;
 
-use super::action::Action;
 use super::app::{App, Overlay, Pane, Tone};
-use super::keys::{Code, Key};
 use super::msg::Effect;
 use super::tree::View;
 use super::update;
 use super::update_scroll::lines_of;
 use crate::filter::{Mistake, parse};
 use crate::inspect::recorded::RECORDED_CALLS;
+use crate::keys::action::Action;
+use crate::keys::{Code, Key};
 use crate::recording::rows::Row;
 use std::collections::BTreeSet;
 use std::sync::Arc;

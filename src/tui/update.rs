@@ -1,10 +1,8 @@
 //! The one way the state changes: `update(&mut App, Msg) -> Vec<Effect>`. Pure: no IO, no clock.
 
-use super::action::{Action, Context};
 use super::answer::Worth;
 use super::app::{App, Overlay, Pane, Sent, Tone};
 use super::dialog::Stage;
-use super::keys::{Code, Key};
 use super::msg::{Effect, Msg};
 use super::update_scroll::{read, scroll};
 use super::wire::WireView;
@@ -13,6 +11,8 @@ use super::{
     update_mouse as mouse, update_over as over,
 };
 use crate::config::Bell;
+use crate::keys::action::{Action, Context};
+use crate::keys::{Code, Key};
 use std::time::Duration;
 
 /// A call that ends after so many seconds is worth a bell.

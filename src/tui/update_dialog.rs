@@ -1,12 +1,12 @@
 //! The re-issue dialog's part of the update: open, check, answer, report. The one place from which
 //! [`Effect::Reissue`] comes.
 
-use super::action::Action;
 use super::app::{App, Overlay, Tone};
 use super::data::{Anew, Check, Plan, Question, Report};
 use super::dialog::{Dialog, Review, Stage};
-use super::keys::{Code, Key};
 use super::msg::Effect;
+use crate::keys::action::Action;
+use crate::keys::{Code, Key};
 use crate::model::arguments::{Choice, choose, from_text, with_request_id};
 
 /// Opens it for the selected request and asks what a repeat would be.

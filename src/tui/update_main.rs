@@ -1,6 +1,5 @@
 //! What the actions of the main screen and its panes do, and why one does nothing now. Pure, like all of the update.
 
-use super::action::{Action, Context};
 use super::app::{App, Overlay, Pane, Reading, Tone};
 use super::layout::Shares;
 use super::list::Sort;
@@ -11,6 +10,7 @@ use super::update_dialog as dialog;
 use super::update_scroll::{border, scroll};
 use super::watch::Run;
 use crate::judge::Verdict;
+use crate::keys::action::{Action, Context};
 
 pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
     app.said = None;
@@ -20,7 +20,7 @@ pub(super) fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
     match action {
         Action::Quit => quit(app, out),
         Action::Help => {
-            let place = Context::of(app.pane);
+            let place = app.pane.context();
             app.overlay = Some(Overlay::Help(Reading { place, ..Reading::default() }));
         }
         Action::Palette => app.overlay = Some(Overlay::Pick(Pick::new(Kind::Palette, app))),

@@ -1,11 +1,11 @@
 //! The mouse's part of the update. It selects, scrolls, presses what the footer names, and never sends: a click on a
 //! key of the re-issue dialog that would is not taken.
 
-use super::action::Action;
 use super::app::{App, Hit, Overlay, Pane};
 use super::msg::{Effect, Mouse};
 use super::update::perform;
 use super::update_over as over;
+use crate::keys::action::Action;
 use ratatui::layout::Position;
 
 /// Lines that the wheel moves.

@@ -1,15 +1,15 @@
 //! What lies over the screen and is typed into or walked through: lists to choose from, JSON texts, searches, the
 //! server's questions. Pure, like all of the update.
 
-use super::action::{Action, Context};
 use super::app::{App, Overlay, Tone};
 use super::form::Form;
-use super::keys::{Code, Key};
 use super::msg::Effect;
 use super::pick::{Choice, Kind, Pick};
 use super::tree::{Document, View};
 use super::update;
 use super::update_scroll::lines_of;
+use crate::keys::action::{Action, Context};
+use crate::keys::{Code, Key};
 use std::sync::Arc;
 
 /// Takes an action of one of these places.

@@ -1,10 +1,10 @@
 //! Movement: in panes, in texts that are read, of borders. How far a text can be scrolled is known to the view, which
 //! says so by [`clamp`].
 
-use super::action::Action;
 use super::app::{App, Overlay, Pane, Reading};
 use super::layout::{SHARE, Shape};
 use super::msg::Effect;
+use crate::keys::action::Action;
 
 /// How far a key moves a border, in percent.
 const STEP: u16 = 5;

@@ -3,10 +3,10 @@
 use crate::support::night::{self, app, app_with, open_dialog, press};
 use redial::journal::LinkState;
 use redial::judge::agreement::{RowTerms, Total};
-use redial::tui::action::{self, Action, Context, TABLE};
+use redial::keys::Key;
+use redial::keys::action::{Action, Context, TABLE};
 use redial::tui::data::{Anew, Check, Counted, Gate, LookUp, Question, Reissue, Verified};
 use redial::tui::dialog::Stage;
-use redial::tui::keys::Key;
 use redial::tui::wire::Reach;
 use redial::tui::{App, Effect, Msg, Overlay, Pane, Start, update};
 use std::sync::Arc;
@@ -410,7 +410,7 @@ fn every_key_of_the_footer_does_something_now() {
     for (name, situation) in situations {
         let mut a = app((140, 40));
         situation(&mut a);
-        let entries = action::footer(&a);
+        let entries = a.footer();
         assert!(!entries.is_empty(), "{name}");
         for entry in entries {
             let mut a = app((140, 40));
@@ -438,7 +438,7 @@ fn help_and_footer_are_the_table() {
     let shown = crate::screens::text(&crate::screens::draw(&a, "dark"));
     let footer = shown.lines().last().unwrap();
     let want: Vec<String> =
-        action::footer(&a).iter().map(|e| format!("{} {}", e.keys[0], e.name)).collect();
+        a.footer().iter().map(|e| format!("{} {}", e.keys[0], e.name)).collect();
     assert_eq!(footer.trim(), want.join("  "));
     assert!(!want.iter().any(|w| w.contains("reconnect")), "a connected server needs none");
     assert_eq!(a.keymap.lookup(Context::Main, Key::parse("q").unwrap()), Some(Action::Quit));

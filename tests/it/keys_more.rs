@@ -4,10 +4,10 @@
 use crate::screens::{draw, text};
 use crate::support::night::{self, app, open_dialog, press};
 use ratatui::layout::Rect;
-use redial::tui::action::{self, Action, Context, Entry, TABLE};
+use redial::keys::action::{self, Action, Context, Entry, TABLE};
+use redial::keys::keymap::Keymap;
 use redial::tui::app::Hit;
 use redial::tui::form::Form;
-use redial::tui::keymap::Keymap;
 use redial::tui::list::Sort;
 use redial::tui::msg::Mouse;
 use redial::tui::pick::What;

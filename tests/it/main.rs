@@ -36,6 +36,7 @@ mod keys;
 mod keys_more;
 mod killtest_cli;
 mod lab_cli;
+mod layers;
 mod ledger_live;
 mod ledger_read;
 mod mock_more;

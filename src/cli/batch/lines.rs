@@ -3,8 +3,9 @@
 
 use crate::cli::connect::{arguments_object, check_request_id};
 use crate::error::{Error, Result};
-use crate::files::{is_of_the_shell, not_ordinary, size};
+use crate::files::{is_of_the_shell, not_ordinary};
 use crate::json::{key, raw};
+use crate::size::size;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -1,6 +1,6 @@
 use super::*;
+use crate::keys::action::{Context, TABLE};
 use crate::time::Time;
-use crate::tui::action::{Context, TABLE};
 use crate::tui::app::Start;
 use crate::tui::msg::Msg;
 use crate::tui::tree::Document;

@@ -6,12 +6,13 @@ use super::{Ui, calls};
 use crate::journal::bounded::IDLE;
 use crate::journal::generation::generation_name;
 use crate::judge::{HashCheck, State, Strength};
+use crate::keys::action::Action;
 use crate::model::UNREADABLE;
 use crate::text;
 use crate::time::Time;
-use crate::tui::action::Action;
 use crate::tui::app::Pane;
 use crate::tui::data::{Detail, Line};
+use crate::words::glyph;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -154,8 +155,8 @@ fn conclusion(page: &mut Page, line: &Line) {
     let (glyph, state) = match j.state {
         // Nothing is said of a row that nobody can see.
         State::NoRow if is_blind(line) => ("?", "not known: the ledger can't be read now"),
-        State::NoRow => (j.state.glyph(), "no row"),
-        _ => (j.state.glyph(), j.state.word()),
+        State::NoRow => (glyph(&j.state), "no row"),
+        _ => (glyph(&j.state), j.state.word()),
     };
     page.part("state");
     let mut row = page.start();

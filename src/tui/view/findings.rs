@@ -6,7 +6,7 @@ use super::boxes::Body;
 use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
 use crate::audit::{Finding, Severity};
-use crate::tui::action::Action;
+use crate::keys::action::Action;
 use crate::tui::app::Hit;
 use crate::tui::findings::Audited;
 use crate::tui::theme::{Look, Theme};

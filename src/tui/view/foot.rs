@@ -4,8 +4,8 @@
 use super::Ui;
 use super::cells::{self, Cells};
 use crate::filter::Mistake;
+use crate::keys::action::Entry;
 use crate::text;
-use crate::tui::action;
 use crate::tui::app::{App, Hit, Overlay, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -50,12 +50,13 @@ fn mistake(filter: &str, wrong: &Mistake, theme: &Theme, row: &mut Cells) {
 
 pub fn footer(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let (app, theme) = (ui.app, ui.theme);
-    let entries: Vec<(String, &action::Entry)> = action::footer(app)
+    let entries: Vec<(String, &Entry)> = app
+        .footer()
         .into_iter()
         .map(|e| (app.keymap.shown(e), e))
         .filter(|(key, _)| !key.is_empty())
         .collect();
-    let width_of = |(key, e): &(String, &action::Entry)| text::width(key) + text::width(e.name) + 3;
+    let width_of = |(key, e): &(String, &Entry)| text::width(key) + text::width(e.name) + 3;
     // The last two (help and quit, or the way out of a dialog) always have a place.
     let width = usize::from(area.width);
     let tail = entries.len().saturating_sub(2);

@@ -4,8 +4,8 @@
 use super::Ui;
 use super::boxes::{Body, inner_width, reading as reading_box};
 use super::cells::Cells;
+use crate::keys::action::{Action, Context, Entry, TABLE};
 use crate::text;
-use crate::tui::action::{Action, Context, Entry, TABLE};
 use crate::tui::app::{App, Reading};
 use crate::tui::wire::Reach;
 use ratatui::Frame;

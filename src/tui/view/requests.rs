@@ -3,11 +3,12 @@
 use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
 use crate::judge::{State, Verdict};
+use crate::keys::action::{Action, Context};
 use crate::text;
-use crate::tui::action::{Action, Context};
 use crate::tui::app::{App, Hit, Overlay, Pane};
 use crate::tui::data::Line;
 use crate::tui::list::Sort;
+use crate::words::glyph;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -120,7 +121,7 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     let mut row = Cells::new(usize::from(area.width));
     row.put(if selected { "▸" } else { " " }, t.text);
     let word = if *state == State::NoRow { "no row" } else { state.word() };
-    row.cell(&format!("{} {word}", state.glyph()), c.state, t.state(state));
+    row.cell(&format!("{} {word}", glyph(state)), c.state, t.state(state));
     // A row that has just changed has a mark; it goes by itself and never blinks.
     let fresh = ui.app.requests.is_fresh(line.id(), ui.app.now);
     row.put(if fresh { "•" } else { " " }, t.changed);

@@ -4,9 +4,9 @@
 use super::boxes::Body;
 use super::cells::{self, Cells};
 use super::{Ui, keep_in_sight};
+use crate::keys::action::Action;
 use crate::text;
 use crate::time::span;
-use crate::tui::action::Action;
 use crate::tui::app::{Hit, Pane};
 use crate::tui::data::Verified;
 use crate::tui::watch::{NAMED, Run};

@@ -12,7 +12,7 @@ use redial::judge::verify::{Expected, Totals};
 use redial::judge::{OwnerView, Rules};
 use redial::ledger::hash::args_hash;
 use redial::ledger::{Ledger, Row};
-use redial::model::arguments::{from_calls, from_effects};
+use redial::model::arguments::{Source, from_calls, from_effects};
 use redial::model::hash::{self, Shape};
 use redial::model::lookup::{self, LOOK_UP, LookUp};
 use redial::model::pairing::{FirstReads, Read};
@@ -252,7 +252,7 @@ pub fn request(rows: &[Row], s: &Session, id: &str, given: Option<&str>, at: Tim
     let shape = |tool: &str| s.tools.find(tool).map(Shape::of).unwrap_or_default();
     let row = row_of(id);
     let calls = context.calls_of(id);
-    let mut candidates = from_calls(&calls.iter().collect::<Vec<_>>());
+    let mut candidates = from_calls(&calls.iter().collect::<Vec<_>>(), &Source::Seen);
     candidates.extend(row.iter().flat_map(from_effects));
     let all: Vec<&Call> = s.calls.values().collect();
     let proof = hash::prove(rows, &all, shape).into_iter().find(|p| p.request_id != id);

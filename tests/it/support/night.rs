@@ -169,7 +169,7 @@ pub fn app_with(start: Start, size: (u16, u16)) -> App {
 /// for is returned.
 pub fn press(app: &mut App, keys: &str) -> Vec<Effect> {
     let mut rest = Vec::new();
-    for key in redial::tui::keys::macro_keys(keys).expect("a macro of keys") {
+    for key in redial::keys::macro_keys(keys).expect("a macro of keys") {
         look(app);
         let effects = update(app, Msg::Key { key, repeat: false });
         rest.extend(answer(app, effects));

@@ -2,7 +2,7 @@
 //! second meaning is refused.
 
 use super::action::{Action, Context, Entry, TABLE};
-use super::keys::{Code, Key};
+use super::{Code, Key};
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
@@ -184,7 +184,7 @@ fn twice(key: Key, a: &Entry, b: &Entry) -> Error {
 }
 
 fn unknown<'a>(what: &str, full: &str, word: &str, names: impl Iterator<Item = &'a str>) -> Error {
-    let mean = crate::config::nearest(word, names);
+    let mean = crate::near::nearest(word, names);
     let mean = mean.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
     Error::usage(format!("{full}: there is no such {what}{mean}"))
 }
@@ -290,7 +290,7 @@ mod tests {
         /// What is written into a configuration is what the key then means, whichever entry and key.
         #[test]
         fn a_remapped_key_comes_back(at in 0..TABLE.len(), n in 1u8..=24, ctrl: bool, alt: bool) {
-            let key = Key { ctrl, alt, ..Key::plain(crate::tui::keys::Code::F(n)) };
+            let key = Key { ctrl, alt, ..Key::plain(super::Code::F(n)) };
             let e = &TABLE[at];
             let text = key.to_string();
             let map = Keymap::with(&remap(e.context.name(), &e.id(), &[&text])).unwrap();

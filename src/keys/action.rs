@@ -1,7 +1,5 @@
 //! The one table of what a person can do: name, doc, default keys, where it applies. Footer, help, palette and the
-//! README's table are made from it; whether an action works *now* is asked of the app, which keys it has of `keymap`.
-
-use super::app::{App, Pane};
+//! README's table are made from it; whether an action works *now* is asked of the screen, which keys it has of `keymap`.
 
 /// Everything a key can mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -192,17 +190,6 @@ impl Context {
         Context::Cancel,
         Context::Quit,
     ];
-
-    /// The own context of a pane.
-    pub fn of(pane: Pane) -> Option<Context> {
-        match pane {
-            Pane::Requests => Some(Context::Requests),
-            Pane::Detail => Some(Context::Detail),
-            Pane::Calls => Some(Context::Calls),
-            Pane::Verify => Some(Context::Verify),
-            Pane::Stderr => None,
-        }
-    }
 
     /// Where a key is looked for that isn't bound here.
     pub fn parent(self) -> Option<Context> {
@@ -429,13 +416,6 @@ pub static TABLE: &[Entry] = {
     ]
 };
 
-/// The entries that belong in the footer now, in order: only what works.
-pub fn footer(app: &App) -> Vec<&'static Entry> {
-    let context = app.context();
-    let here = |e: &&Entry| e.context == context || Some(e.context) == context.parent();
-    TABLE.iter().filter(here).filter(|e| e.footer && app.can(e.action)).collect()
-}
-
 /// The README's table of keys: what can be done on the screen itself, with its default keys.
 pub fn markdown() -> String {
     let mut out = String::from("| key | where | what it does |\n|---|---|---|\n");
@@ -453,7 +433,7 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::keys::Key;
+    use crate::keys::Key;
     use std::collections::HashSet;
 
     #[test]

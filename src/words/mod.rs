@@ -1,0 +1,6 @@
+//! Decisions as people read them. What is decided is a type of the rooms below; here it becomes words, once, for the
+//! screen and for plain reports alike. Decides nothing, and nothing is ever read back out of these words.
+
+mod glyph;
+
+pub use glyph::glyph;
