@@ -1,7 +1,7 @@
 use super::*;
-use crate::json::raw;
 use crate::inspect::recorded::candidates;
 use crate::journal::{Kind, Outcome, Session};
+use crate::json::raw;
 use crate::record::{Recorder, Rules};
 use std::fs::OpenOptions;
 use std::io::Write;
