@@ -371,12 +371,28 @@ impl App {
             (None, _) => {
                 let id = self.requests.selected.as_deref()?;
                 let wire = self.wire.as_deref()?;
-                let own = wire.pending().filter(|c| !c.is_agents());
-                own.filter(|c| c.request_id.as_deref() == Some(id)).last()?.id
+                // A look-up is over in a moment, and is not what anybody wants to give up: in calls it can be.
+                self.work_of(wire, id).filter(|c| c.is_pending()).last()?.id
             }
         };
         // The agent's calls are not ours to give up.
         self.wire.as_ref()?.pending().find(|c| c.id == id && !c.is_agents())
+    }
+
+    fn work_of<'a>(
+        &'a self,
+        wire: &'a super::wire::WireView,
+        id: &'a str,
+    ) -> impl Iterator<Item = &'a super::wire::CallView> {
+        let own = wire.calls_of(id).filter(|c| !c.is_agents());
+        own.filter(|c| c.tool != self.start.look_up)
+    }
+
+    /// When the repeat of this request that was agreed to at `agreed` was sent: before it goes out, everything is read
+    /// once more.
+    pub fn sent_since(&self, id: &str, agreed: Time) -> Option<Time> {
+        let wire = self.wire.as_deref()?;
+        self.work_of(wire, id).map(|c| c.sent_at).filter(|at| *at >= agreed).min()
     }
 
     /// What goes on at the server when redial quits now: calls in flight, in words.

@@ -356,6 +356,19 @@ fn verify_counts_while_it_is_seen_and_leads_to_the_requests_it_names() {
 }
 
 #[test]
+fn a_look_up_on_its_way_is_not_what_a_person_gives_up() {
+    let mut a = app((140, 40));
+    press(&mut a, "G/night-004<enter>");
+    let (wire, id) = night::calling("find_request", "night-004", -1.0);
+    update(&mut a, Msg::Wire(Arc::new(wire)));
+    assert!(press(&mut a, "x").is_empty() && a.is_main(), "it is not the work");
+    assert_eq!(said(&a), "no call waits here for an answer");
+    // Where the calls are shown, each of them can be chosen.
+    press(&mut a, "<tab><tab>gx");
+    assert!(matches!(a.overlay, Some(Overlay::Cancel(c)) if c == id));
+}
+
+#[test]
 fn a_call_that_waits_is_cancelled_after_a_question_or_only_no_longer_waited_for() {
     let mut a = app((140, 40));
     assert!(press(&mut a, "x").is_empty() && said(&a) == "no call waits here for an answer");

@@ -8,6 +8,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use redial::tui::{App, Seen, Theme, view};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Draws `app` as the loop does.
 pub fn draw(app: &App, theme: &str) -> Buffer {
@@ -140,7 +141,11 @@ fn dialogs() {
         night::press(&mut app, "<tab>");
         shot(&format!("reissue_editing{mark}"), &app, "dark", false);
         night::press(&mut app, "<tab><enter>");
+        assert!(text(&draw(&app, "dark")).contains("Agreed. Everything is read once more"));
+        let (sent, _) = night::calling("create_ticket", "night-007", 0.0);
+        update(&mut app, Msg::Wire(Arc::new(sent)));
         shot(&format!("reissue_sending{mark}"), &app, "dark", false);
+        update(&mut app, Msg::Wire(Arc::new(night::wire())));
         let report = Box::new(Ok(night::report()));
         update(&mut app, Msg::Reissued { request_id: "night-007".into(), report });
         shot(&format!("reissue_done{mark}"), &app, "dark", false);

@@ -30,7 +30,11 @@ pub fn reissue(ui: &mut Ui, dialog: &Dialog, area: Rect, frame: &mut Frame) {
             body.text(why, t.text);
         }
         Stage::Sending { since } => {
-            let waited = span(since.age_at(ui.app.now).max(0.0));
+            let Some(sent) = ui.app.sent_since(&dialog.request_id, *since) else {
+                body.text("Agreed. Everything is read once more, and then it is sent…", t.info);
+                return reading(ui, &title, body, dialog.scroll, area, frame);
+            };
+            let waited = span(sent.age_at(ui.app.now).max(0.0));
             body.text(&format!("Sent, waiting for the answer: {waited}"), t.info);
             let keys = &ui.app.keymap;
             let leave = keys.word(Context::Reading, Action::Close);

@@ -318,9 +318,13 @@ pub fn pending(app: &mut App) -> redial::journal::CallId {
 
 /// The endpoint while a call of night-004 waits, for twelve seconds by now.
 pub fn waiting() -> (WireView, redial::journal::CallId) {
+    calling("create_ticket", "night-004", -12.0)
+}
+
+/// The endpoint while one call waits that was sent so many seconds after the morning.
+pub fn calling(tool: &str, request_id: &str, sent: f64) -> (WireView, redial::journal::CallId) {
     let mut wire = stands();
-    let sent = morning().plus_seconds(-12.0);
-    let id = wire.call(2, sent, "create_ticket", &facts::args("night-004"), None);
+    let id = wire.call(2, morning().plus_seconds(sent), tool, &facts::args(request_id), None);
     (view(&wire), id)
 }
 
