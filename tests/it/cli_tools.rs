@@ -103,7 +103,7 @@ fn a_definition_that_is_not_kept_is_said_to_be_and_its_hints_count_for_nothing()
     assert_eq!((&last["name"], &last["gate"]), (&"large_8".into(), &"type".into()));
     assert_eq!((&last["hints"], &doc["complete"]), (&serde_json::Value::Null, &true.into()));
     assert!(last["not_kept"].as_u64().unwrap() > 2 << 20, "{last}");
-    assert!(last["why"].to_string().contains("did not keep its definition (2 MiB)"));
+    assert!(last["why"].to_string().contains("did not keep its definition (2.0 MiB)"));
     let plain = fake.run(&["tools"]);
-    plain.expect(0, &["large_8", "redial did not keep its definition (2 MiB)"]);
+    plain.expect(0, &["large_8", "redial did not keep its definition (2.0 MiB)"]);
 }
