@@ -4,7 +4,7 @@
 use crate::support::pty::Pty;
 use crate::support::served::{Served, Transport};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const EXE: &str = env!("CARGO_BIN_EXE_redial");
@@ -35,11 +35,18 @@ fn send(pty: &mut Pty, id: &str) {
     pty.answer(&format!("{id}\r"));
 }
 
-/// A server whose work takes so many seconds, and a call of it in flight.
-fn calling(folder: &Path, seconds: &str) -> Pty {
-    let db = folder.join("ledger.db").display().to_string();
-    let serve = [EXE, "serve", "tickets", "--ledger", &db, "--work-seconds", seconds];
-    let args = [&["attach", "--ledger", &db, "--"][..], &serve].concat();
+/// A call in flight: it reaches the server once `let_go` says so, however slow the machine is.
+fn calling(folder: &Path) -> Pty {
+    let (db, go) = (folder.join("ledger.db"), gate(folder));
+    let server = format!(
+        "while IFS= read -r line; do
+           case $line in *create_ticket*) until [ -e '{}' ]; do sleep 0.05; done;; esac
+           printf '%s\\n' \"$line\"
+         done | {EXE} serve tickets --ledger '{}' --work-seconds 0",
+        go.display(),
+        db.display()
+    );
+    let args = ["attach", "--ledger", db.to_str().unwrap(), "--", "/bin/sh", "-c", &server];
     let mut pty = start(folder, &args);
     send(&mut pty, "new-1");
     pty.wait_for("Sent, waiting for the answer");
@@ -48,10 +55,19 @@ fn calling(folder: &Path, seconds: &str) -> Pty {
     pty
 }
 
+fn gate(folder: &Path) -> PathBuf {
+    folder.join("go")
+}
+
+/// The server may do what it was asked.
+fn let_go(folder: &Path) {
+    fs::write(gate(folder), "").unwrap();
+}
+
 #[test]
 fn a_call_is_given_up_and_named_when_quitting() {
     let folder = tempfile::tempdir().unwrap();
-    let mut pty = calling(folder.path(), "60");
+    let mut pty = calling(folder.path());
     // In flight: quitting would end it.
     pty.send("q");
     pty.wait_for("Quitting ends the server process");
@@ -85,11 +101,12 @@ fn a_call_is_given_up_and_named_when_quitting() {
 #[test]
 fn an_answer_that_comes_late_stands_in_the_log_of_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
-    // Long enough for a slow machine to read the question and answer it.
-    let mut pty = calling(folder.path(), "5");
+    let mut pty = calling(folder.path());
     pty.send("x");
     pty.wait_for("Cancel it? y cancels, w stops waiting");
     pty.answer("w");
+    pty.wait_for("an answer that comes is still taken");
+    let_go(folder.path());
     pty.wait_for("1 request · 1 done");
     pty.send("L");
     pty.wait_for("stopped waiting for: create_ticket new-1");
