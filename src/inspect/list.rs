@@ -9,7 +9,7 @@ use super::scan::{GROUPS, LOOSE, PIECE, UNFINISHED};
 use super::{Inspector, owner_view};
 use crate::journal::{AnswerStatus, Call, Session};
 use crate::judge::{HashCheck, LedgerView, OwnerView, State};
-use crate::ledger::{DONE, How, LedgerError, Loose, Reader, Row, Survey, is_repeated};
+use crate::ledger::{DONE, How, LedgerError, Loose, Reader, Row, is_repeated};
 use crate::model::hash::{self, Shape};
 use crate::model::lookup::is_look_up;
 use crate::model::{Context, Counts, LedgerFacts, Line, Paired};
@@ -58,10 +58,7 @@ pub struct Overview {
 /// # Errors
 /// When the ledger can't be read.
 pub fn overview(r: &Reader<'_>) -> Result<Overview, LedgerError> {
-    let mut pass = Survey::keeping(UNFINISHED);
-    while !pass.complete {
-        r.survey(&mut pass, PIECE)?;
-    }
+    let pass = r.survey_whole(UNFINISHED, PIECE)?;
     let effects = if r.has_effects_table() { Some(r.effects_total()?) } else { None };
     // Short enough to have been one moment, whatever is written while the rest is asked.
     let one_moment = r.how().whole;

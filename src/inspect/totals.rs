@@ -45,10 +45,7 @@ struct Pass {
 }
 
 fn pass(r: &Reader<'_>, wanted: &[String]) -> Result<Pass, LedgerError> {
-    let mut survey = Survey::keeping(FIRST);
-    while !survey.complete {
-        r.survey(&mut survey, PIECE)?;
-    }
+    let survey = r.survey_whole(FIRST, PIECE)?;
     Ok(Pass {
         owners: owner_view(&survey),
         by_status: survey.by_status,

@@ -32,7 +32,7 @@ impl Reader<'_> {
     fn bare(&self, tables: &[&Effects], limit: usize) -> Result<Named<String>, LedgerError> {
         let r = &self.schema().requests;
         let mut out = Named::default();
-        let cheap = tables.iter().all(|e| e.request_indexed);
+        let cheap = tables.iter().all(|e| e.joined);
         if tables.len() <= JOINED {
             let sql = self.select_bare(tables, &quoted(&r.id));
             self.in_pieces(&r.source, cheap, |low, high| {
@@ -71,6 +71,14 @@ impl Reader<'_> {
         let (mut joins, mut none) = (String::new(), String::new());
         let told = self.effects_are_told_apart();
         for (n, e) in tables.iter().enumerate() {
+            if !e.joined && !told {
+                let rid = quoted(&e.request_id);
+                none.push_str(&format!(
+                    " AND {}",
+                    listed(false, &format!("r.{id}"), &rid, &e.table)
+                ));
+                continue;
+            }
             let apart = |e: &Effects| -> String {
                 let pairs = r.tells.iter().zip(&e.tells).filter(|_| told);
                 pairs.map(|(a, b)| format!(" AND r.{} IS e{n}.{}", quoted(a), quoted(b))).collect()
@@ -90,4 +98,15 @@ impl Reader<'_> {
             quoted(&r.status),
         )
     }
+}
+
+/// Whether the id `one` is in a column of another table. The list is made once for a statement, whatever indexes there
+/// are; a join that no index can answer would look at each row of the one table for each of the other.
+pub(super) fn listed(is: bool, one: &str, column: &str, table: &str) -> String {
+    let list = format!(
+        "{one} COLLATE BINARY {} (SELECT {column} FROM {} WHERE {column} IS NOT NULL)",
+        if is { "IN" } else { "NOT IN" },
+        quoted(table)
+    );
+    if is { list } else { format!("({one} IS NULL OR {list})") }
 }

@@ -2,6 +2,7 @@
 //!
 //! Finds; never judges. Each question is one pass over a table, in bounded memory.
 
+use super::bare::listed;
 use super::reader::{Reader, marks, sql_limit};
 use super::repeats::{PLACES, Repeated, Repeats};
 use super::row::{Effect, Row};
@@ -11,7 +12,7 @@ use super::value;
 use rusqlite::types::ValueRef;
 use rusqlite::{Params, params_from_iter};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 /// Requests with the same arguments hash.
@@ -178,9 +179,9 @@ impl Reader<'_> {
         let mut out = Vec::new();
         let found = self.repeated(&r.source, hash, limit)?;
         let (kept, total) = (found.groups.len(), found.total);
-        for (mut places, _) in found.groups {
-            places.reverse();
-            let mut rows = self.rows_at(&places)?;
+        let oldest_first = |(places, _): (Vec<i64>, u64)| places.into_iter().rev().collect();
+        let places: Vec<Vec<i64>> = found.groups.into_iter().map(oldest_first).collect();
+        for mut rows in self.rows_of_groups(&places)? {
             // Read again, after the pass: what is no longer equal was changed meanwhile.
             let args_hash = rows.first().and_then(|r| r.args_hash.clone()).unwrap_or_default();
             rows.retain(|r| r.args_hash.as_deref() == Some(&args_hash));
@@ -353,7 +354,7 @@ impl Reader<'_> {
         }
         let sql = self.first_with_request(e);
         let mut oldest = None;
-        self.in_pieces(&e.source, self.schema().requests.id_indexed, |low, high| {
+        self.in_pieces(&e.source, e.joined, |low, high| {
             let first = self.query(&sql, (low, high), |r| r.get::<_, i64>(0))?;
             oldest = first.first().copied().or(oldest);
             Ok(true)
@@ -365,6 +366,13 @@ impl Reader<'_> {
     fn first_with_request(&self, e: &Effects) -> String {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
+        if !e.joined {
+            return format!(
+                "SELECT e.{pos} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 AND {} ORDER BY e.{pos} LIMIT 1",
+                e.source.from,
+                listed(true, &format!("e.{rid}"), &id, &r.table),
+            );
+        }
         format!(
             "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY
              WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
@@ -377,7 +385,7 @@ impl Reader<'_> {
     pub fn loose(&self, limit: usize) -> Result<Loose, LedgerError> {
         let mut scan = LooseScan::default();
         for e in self.schema().effects.iter().filter(|_| self.has_all_requests()) {
-            self.in_pieces(&e.source, self.schema().requests.id_indexed, |low, high| {
+            self.in_pieces(&e.source, e.joined, |low, high| {
                 self.loose_between(e, (low, high), limit, &mut scan).map(|()| true)
             })?;
             scan.next_table(limit);
@@ -434,10 +442,17 @@ impl Reader<'_> {
     ) -> Result<(), LedgerError> {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
+        let (join, none) = match e.joined {
+            true => (
+                format!("LEFT JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY", r.source.from),
+                format!("r.{id} IS NULL"),
+            ),
+            false => (String::new(), listed(false, &format!("e.{rid}"), &id, &r.table)),
+        };
         let joined = format!(
-            "SELECT e.{rid} FROM {} AS e LEFT JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY
-             WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL ORDER BY e.{pos} DESC",
-            e.source.from, r.source.from,
+            "SELECT e.{rid} FROM {} AS e {join}
+             WHERE e.{pos} BETWEEN ?1 AND ?2 AND {none} ORDER BY e.{pos} DESC",
+            e.source.from,
         );
         let first = self.first_with_request(e);
         // Below the oldest effect with a request all are loose: no join needed.
@@ -516,19 +531,31 @@ impl Reader<'_> {
     ) -> Result<Vec<(String, Vec<String>)>, LedgerError> {
         let (pos, from) = (&source.pos, &source.from);
         let mut out = Vec::new();
+        let select = format!("SELECT {}, {}, {pos} FROM {from}", quoted(name), quoted(id));
+        let read = |r: &rusqlite::Row<'_>| {
+            let value = value::text(r.get_ref(0)?).unwrap_or_default();
+            Ok((value, value::id(r.get_ref(1)?).unwrap_or_default()))
+        };
+        let mut all = HashMap::new();
+        if !source.rowid && !found.groups.is_empty() {
+            // A look-up by place is a pass over the table: one for all groups.
+            let wanted: HashSet<i64> = found.groups.iter().flat_map(|(p, _)| p).copied().collect();
+            let one = |r: &rusqlite::Row<'_>| {
+                let place = r.get(2)?;
+                wanted.contains(&place).then(|| Ok((place, read(r)?))).transpose()
+            };
+            all.extend(self.query(&select, (), one)?.into_iter().flatten());
+        }
         for (places, _) in &found.groups {
             self.breathe()?;
-            let sql = format!(
-                "SELECT {}, {} FROM {from} WHERE {pos} IN ({}) ORDER BY {pos}",
-                quoted(name),
-                quoted(id),
-                marks(places.len())
-            );
-            let read = |r: &rusqlite::Row<'_>| {
-                let value = value::text(r.get_ref(0)?).unwrap_or_default();
-                Ok((value, value::id(r.get_ref(1)?).unwrap_or_default()))
+            let rows: Vec<(String, String)> = match source.rowid {
+                true => {
+                    let at = marks(places.len());
+                    let sql = format!("{select} WHERE {pos} IN ({at}) ORDER BY {pos}");
+                    self.query(&sql, params_from_iter(places), read)?
+                }
+                false => places.iter().rev().filter_map(|p| all.remove(p)).collect(),
             };
-            let rows: Vec<(String, String)> = self.query(&sql, params_from_iter(places), read)?;
             let mut by_value: BTreeMap<String, Vec<String>> = BTreeMap::new();
             for (value, id) in rows {
                 by_value.entry(value).or_default().push(id);

@@ -8,7 +8,10 @@ use super::value;
 use crate::json::key::Spelling;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// More ids than this are looked for in one pass over a table that has no index for them.
+const LOOKED_UP: usize = 100;
 
 impl Reader<'_> {
     /// The effects that carry this request_id, oldest first, whether it has a row or not.
@@ -63,18 +66,21 @@ impl Reader<'_> {
     }
 
     pub(super) fn add_effects(&self, rows: &mut [Row]) -> Result<(), LedgerError> {
-        for chunk in rows.chunks_mut(IDS_AT_ONCE / 4) {
+        // Without an index each look-up passes over the whole table: one for all rows, then.
+        let at_once = if self.passes_for_effects() { rows.len().max(1) } else { IDS_AT_ONCE / 4 };
+        for chunk in rows.chunks_mut(at_once) {
             let ids: Vec<&str> = chunk.iter().map(|r| r.request_id.as_str()).collect();
+            let known: HashSet<&str> = ids.iter().copied().collect();
             let mut by_id: HashMap<String, Vec<Effect>> = HashMap::new();
             let numbers: Vec<&str> = chunk
                 .iter()
                 .filter(|r| r.id_as == Spelling::Number)
                 .map(|r| r.request_id.as_str())
                 .collect();
+            let by_number = ByNumber::of(&numbers);
             for effect in self.effects_of_all(&ids, &numbers)? {
                 let id = effect.request_id.as_deref().unwrap_or_default();
-                let number = || numbers.iter().find(|n| value::same_number(id, n));
-                let id = if ids.contains(&id) { id } else { number().copied().unwrap_or(id) };
+                let id = if known.contains(id) { id } else { by_number.same(id).unwrap_or(id) };
                 by_id.entry(id.to_owned()).or_default().push(effect);
             }
             for row in chunk {
@@ -84,12 +90,29 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Some effects are found by a pass over their whole table only.
+    pub(super) fn passes_for_effects(&self) -> bool {
+        self.schema().effects.iter().any(|e| !e.request_indexed)
+    }
+
     /// No [`Reader::breathe`] in here: rows and their effects must come from one state.
     /// `numbers`: those of the ids that are stored as numbers. A column of texts has them as SQLite writes a real one
     /// down (`5.0`), which is equal to the number when a server joins the two.
     fn effects_of_all(&self, ids: &[&str], numbers: &[&str]) -> Result<Vec<Effect>, LedgerError> {
         let mut all = Vec::new();
+        let known: HashSet<&str> = ids.iter().copied().collect();
+        let by_number = ByNumber::of(numbers);
+        let asked = |id: &str| known.contains(id) || by_number.same(id).is_some();
         for e in &self.schema().effects {
+            if !e.request_indexed && ids.len() > LOOKED_UP {
+                let sql = format!("{} ORDER BY e.{}", select_effects(e), e.source.pos);
+                let found = self.query(&sql, (), |r| {
+                    let id = value::id(r.get_ref(2)?);
+                    if id.as_deref().is_some_and(asked) { effect(e, r).map(Some) } else { Ok(None) }
+                })?;
+                all.extend(found.into_iter().flatten());
+                continue;
+            }
             let id = format!("e.{}", quoted(&e.request_id));
             let (mut clause, mut values) = self.is_one_of(&id, ids);
             let mut reals = Vec::new();
@@ -103,10 +126,32 @@ impl Reader<'_> {
             let sql = format!("{} WHERE {clause} ORDER BY e.{}", select_effects(e), e.source.pos);
             all.extend(self.query(&sql, params_from_iter(&values), |r| effect(e, r))?);
         }
-        let asked =
-            |id: &str| ids.contains(&id) || numbers.iter().any(|n| value::same_number(id, n));
         all.retain(|x: &Effect| x.request_id.as_deref().is_some_and(asked));
         Ok(all)
+    }
+}
+
+/// Ids that are stored as numbers, by their value.
+struct ByNumber<'a>(HashMap<u64, Vec<&'a str>>);
+
+impl<'a> ByNumber<'a> {
+    fn of(numbers: &[&'a str]) -> ByNumber<'a> {
+        let mut all: HashMap<u64, Vec<&'a str>> = HashMap::new();
+        for id in numbers {
+            if let Some(n) = value::about(id) {
+                all.entry(n).or_default().push(id);
+            }
+        }
+        ByNumber(all)
+    }
+
+    /// The number that a column of numbers would take this text for.
+    fn same(&self, id: &str) -> Option<&'a str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let near = self.0.get(&value::about(id)?)?;
+        near.iter().find(|n| value::same_number(id, n)).copied()
     }
 }
 

@@ -136,16 +136,15 @@ impl Reader<'_> {
             .filter(|(_, p)| p.len() > 1)
             .collect();
         let total = groups.len() as u64;
-        let list = groups
-            .into_iter()
-            .take(limit)
-            .map(|(hash, mut places)| {
-                places.truncate(100);
-                places.reverse();
-                Ok(HashGroup { args_hash: hash.to_owned(), rows: self.rows_at(&places)? })
-            })
-            .collect::<Result<_, LedgerError>>()?;
-        Ok(Named { list, total })
+        let list = groups.into_iter().take(limit).map(|(hash, mut places)| {
+            places.truncate(100);
+            places.reverse();
+            (hash, places)
+        });
+        let (hashes, places): (Vec<&str>, Vec<Vec<i64>>) = list.unzip();
+        let groups = hashes.into_iter().zip(self.rows_of_groups(&places)?);
+        let list = groups.map(|(hash, rows)| HashGroup { args_hash: hash.to_owned(), rows });
+        Ok(Named { list: list.collect(), total })
     }
 
     fn hash_piece(

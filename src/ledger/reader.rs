@@ -13,7 +13,7 @@ use crate::json::key::Spelling;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params_from_iter};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -242,16 +242,45 @@ impl<'c> Reader<'c> {
     /// The rows at these places, with effects, in the order given; places that are empty by now are
     /// left out.
     pub(super) fn rows_at(&self, places: &[i64]) -> Result<Vec<Row>, LedgerError> {
-        let pos = &self.schema.requests.source.pos;
         let mut found = HashMap::new();
-        for chunk in places.chunks(IDS_AT_ONCE) {
+        // Where each look-up is a pass over a whole table, there is one for all.
+        let passes = !self.schema.requests.source.rowid || self.passes_for_effects();
+        let at_once = if passes { places.len().max(1) } else { IDS_AT_ONCE };
+        for chunk in places.chunks(at_once) {
             self.breathe()?;
-            let sql = format!("{} WHERE r.{pos} IN ({})", self.select_rows(), marks(chunk.len()));
-            let mut rows = self.query(&sql, params_from_iter(chunk), row)?;
+            let mut rows = self.at(chunk)?;
             self.complete(&mut rows)?;
             found.extend(rows.into_iter().map(|r| (r.rowid, r)));
         }
         Ok(places.iter().filter_map(|p| found.remove(p)).collect())
+    }
+
+    fn at(&self, places: &[i64]) -> Result<Vec<Row>, LedgerError> {
+        let source = &self.schema.requests.source;
+        let (select, pos) = (self.select_rows(), &source.pos);
+        if source.rowid {
+            let mut rows = Vec::new();
+            for chunk in places.chunks(IDS_AT_ONCE) {
+                let sql = format!("{select} WHERE r.{pos} IN ({})", marks(chunk.len()));
+                rows.extend(self.query(&sql, params_from_iter(chunk), row)?);
+            }
+            return Ok(rows);
+        }
+        let wanted: HashSet<i64> = places.iter().copied().collect();
+        let read = |r: &rusqlite::Row<'_>| match wanted.contains(&r.get(0)?) {
+            true => row(r).map(Some),
+            false => Ok(None),
+        };
+        Ok(self.query(&select, (), read)?.into_iter().flatten().collect())
+    }
+
+    /// The rows of each of these groups.
+    pub(super) fn rows_of_groups(&self, groups: &[Vec<i64>]) -> Result<Vec<Vec<Row>>, LedgerError> {
+        let all: Vec<i64> = groups.iter().flatten().copied().collect();
+        let mut rows: HashMap<i64, Row> =
+            self.rows_at(&all)?.into_iter().map(|r| (r.rowid, r)).collect();
+        let group = |g: &Vec<i64>| g.iter().filter_map(|place| rows.remove(place)).collect();
+        Ok(groups.iter().map(group).collect())
     }
 
     /// `SELECT … FROM requests AS r`, read by [`row`].

@@ -49,6 +49,8 @@ pub struct Requests {
     pub(super) id_indexed: bool,
     /// The database allows one row for each request id.
     pub(super) id_unique: bool,
+    /// Its column makes texts of what is stored in it.
+    pub(super) id_text: bool,
     /// What may tell rows with one id apart: the other columns of the key they are in, else all that say nothing else.
     pub(super) tells: Vec<String>,
     /// Those columns are a key with the id.
@@ -72,6 +74,8 @@ pub struct Effects {
     pub(super) request_indexed: bool,
     /// The database itself allows one effect for each request.
     pub(super) request_unique: bool,
+    /// Both tables' indexes can answer for the other's ids: they are in the order of the bytes, and of one kind of value.
+    pub(super) joined: bool,
     /// Its columns of the names that tell requests with one id apart; none where one is missing.
     pub(super) tells: Vec<String>,
     /// Its rowids come in the order of arrival: they are SQLite's own, and no key that somebody else gives.
@@ -95,6 +99,13 @@ struct Column {
     pk: bool,
 }
 
+impl Column {
+    fn is_text(&self) -> bool {
+        let declared = self.declared.to_ascii_uppercase();
+        ["CHAR", "CLOB", "TEXT"].iter().any(|word| declared.contains(word))
+    }
+}
+
 struct Table {
     name: String,
     view: bool,
@@ -110,6 +121,10 @@ impl Table {
                 .find(|c| c.name.eq_ignore_ascii_case(wanted))
                 .map(|c| c.name.clone())
         })
+    }
+
+    fn is_text(&self, column: &str) -> bool {
+        self.columns.iter().any(|c| c.name == column && c.is_text())
     }
 
     fn is(&self, name: &str) -> bool {
@@ -284,6 +299,7 @@ fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
         tool: t.column(&["tool"]),
         source: t.source(&[claimed_at.as_deref(), Some(&id)]),
         id_indexed: index(conn, t, &id)?.0,
+        id_text: t.is_text(&id),
         id_unique,
         keyed: key.is_some(),
         tells: key.unwrap_or(rest),
@@ -297,11 +313,7 @@ fn effects(conn: &Connection, t: &Table, r: &Requests) -> Result<Effects, NoSche
     let request_id = t.column(&["request_id"]).unwrap_or_default();
     let key = t.columns.iter().find(|c| c.pk).or(t.columns.first()).map(|c| c.name.clone());
     let key = key.unwrap_or_default();
-    let is_text = |c: &&Column| {
-        let declared = c.declared.to_ascii_uppercase();
-        let text = ["CHAR", "CLOB", "TEXT"].iter().any(|word| declared.contains(word));
-        text && c.name != key && c.name != request_id
-    };
+    let is_text = |c: &&Column| c.is_text() && c.name != key && c.name != request_id;
     let label =
         t.column(&["title"]).or_else(|| t.columns.iter().find(is_text).map(|c| c.name.clone()));
     let others = t.columns.iter().map(|c| c.name.clone());
@@ -311,6 +323,7 @@ fn effects(conn: &Connection, t: &Table, r: &Requests) -> Result<Effects, NoSche
         others: others.filter(|c| *c != key && *c != request_id).collect(),
         label: label.unwrap_or_else(|| key.clone()),
         in_order: source.rowid && !t.has_own_rowid(),
+        joined: r.id_indexed && request_indexed && r.id_text && t.is_text(&request_id),
         source,
         table: t.name.as_str().into(),
         request_indexed,

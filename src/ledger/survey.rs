@@ -111,6 +111,30 @@ impl Reader<'_> {
     /// Looks at the next `budget` rows of a pass, newest first. Pieces may come from different reads:
     /// the place reached is kept by rowid. (Where a table has no rowid a piece is the whole table.)
     pub fn survey(&self, pass: &mut Survey, budget: usize) -> Result<(), LedgerError> {
+        let mut places = Vec::new();
+        self.look_over(pass, &mut places, budget)?;
+        pass.unfinished.extend(self.rows_at(&places)?);
+        Ok(())
+    }
+
+    /// The whole of a pass in one read, `budget` rows at a time. The unfinished rows are read in the end: where that
+    /// takes a pass of its own, there is one.
+    pub fn survey_whole(&self, keep: usize, budget: usize) -> Result<Survey, LedgerError> {
+        let (mut pass, mut places) = (Survey::keeping(keep), Vec::new());
+        while !pass.complete {
+            self.look_over(&mut pass, &mut places, budget)?;
+        }
+        pass.unfinished = self.rows_at(&places)?;
+        Ok(pass)
+    }
+
+    /// Adds the places of unfinished rows to `places`.
+    fn look_over(
+        &self,
+        pass: &mut Survey,
+        places: &mut Vec<i64>,
+        budget: usize,
+    ) -> Result<(), LedgerError> {
         if pass.complete {
             return Ok(());
         }
@@ -133,7 +157,6 @@ impl Reader<'_> {
             Some(before) => before - 1,
         };
         let mut seen = 0;
-        let mut places = Vec::new();
         let mut done: u64 = 0;
         let mut scan = || -> rusqlite::Result<()> {
             let mut statement = self.conn().prepare(&sql)?;
@@ -179,7 +202,6 @@ impl Reader<'_> {
         }
         pass.rows += seen as u64;
         pass.complete = seen < budget;
-        pass.unfinished.extend(self.rows_at(&places)?);
         Ok(())
     }
 
@@ -218,28 +240,20 @@ impl Reader<'_> {
         Ok(Moment { counts, unfinished })
     }
 
-    fn full_survey(&self, keep: usize) -> Result<Survey, LedgerError> {
-        let mut pass = Survey::keeping(keep);
-        while !pass.complete {
-            self.survey(&mut pass, STEP)?;
-        }
-        Ok(pass)
-    }
-
     /// Counts over the whole table. About 0.3 s for a million rows.
     pub fn counts(&self) -> Result<Counts, LedgerError> {
-        let pass = self.full_survey(0)?;
+        let pass = self.survey_whole(0, STEP)?;
         Ok(Counts { rows: pass.rows, by_status: pass.by_status, effects: self.effects_total()? })
     }
 
     /// The newest `limit` rows whose status isn't `done`, newest first. Passes over the whole table:
     /// [`Reader::survey`] does it in pieces.
     pub fn unfinished(&self, limit: usize) -> Result<Vec<Row>, LedgerError> {
-        Ok(self.full_survey(limit)?.unfinished)
+        Ok(self.survey_whole(limit, STEP)?.unfinished)
     }
 
     /// Who has claimed when, over the whole table.
     pub fn owners(&self) -> Result<Vec<OwnerSpan>, LedgerError> {
-        Ok(self.full_survey(0)?.owners())
+        Ok(self.survey_whole(0, STEP)?.owners())
     }
 }

@@ -94,8 +94,7 @@ pub(super) fn candidates(id: &str) -> Vec<Value> {
 
 /// Whether a column of numbers takes the text `asked` for the number `stored`: SQLite does, when a server binds it.
 pub(super) fn same_number(asked: &str, stored: &str) -> bool {
-    let asked = asked.trim_matches(|c: char| c.is_ascii_whitespace());
-    let asked = asked.strip_prefix('+').unwrap_or(asked);
+    let asked = bare(asked);
     match (asked.parse::<i64>(), stored.parse::<i64>()) {
         (Ok(a), Ok(b)) => a == b,
         _ => {
@@ -105,6 +104,17 @@ pub(super) fn same_number(asked: &str, stored: &str) -> bool {
             number(asked).is_some_and(|a| Some(a) == number(stored))
         }
     }
+}
+
+/// Equal for all texts of which one is the [`same_number`] as another.
+pub(super) fn about(id: &str) -> Option<u64> {
+    // Both zeros are one.
+    bare(id).parse::<f64>().ok().map(|n| (n + 0.0).to_bits())
+}
+
+fn bare(number: &str) -> &str {
+    let number = number.trim_matches(|c: char| c.is_ascii_whitespace());
+    number.strip_prefix('+').unwrap_or(number)
 }
 
 fn blob_literal(bytes: &[u8]) -> String {

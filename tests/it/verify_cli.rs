@@ -432,3 +432,89 @@ fn eighty_tables_of_effects_are_counted_together() {
     assert_eq!(bare, ["done_without_effect/error: c"]);
     assert_eq!(r.get(&["effects"]), "161");
 }
+
+/// A requests table or view, and an effects table or view, of every shape: the columns, and what comes behind them.
+const SHAPES: &[(&str, &str)] = &[
+    (
+        "indexed",
+        "CREATE TABLE requests(request_id TEXT PRIMARY KEY, status TEXT, args_hash TEXT);
+         CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT); CREATE INDEX i ON tickets(request_id)",
+    ),
+    (
+        "no index",
+        "CREATE TABLE requests(request_id TEXT, status TEXT, args_hash TEXT);
+         CREATE TABLE tickets(ticket_id TEXT, request_id TEXT)",
+    ),
+    (
+        "no type",
+        "CREATE TABLE requests(request_id PRIMARY KEY, status, args_hash);
+         CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id)",
+    ),
+    (
+        "no rowid",
+        "CREATE TABLE requests(request_id TEXT PRIMARY KEY, status TEXT, args_hash TEXT) WITHOUT ROWID;
+         CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT) WITHOUT ROWID",
+    ),
+    (
+        "collation",
+        "CREATE TABLE requests(request_id TEXT COLLATE NOCASE PRIMARY KEY, status TEXT, args_hash TEXT);
+         CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id TEXT COLLATE NOCASE);
+         CREATE INDEX i ON tickets(request_id)",
+    ),
+    (
+        "views",
+        "CREATE TABLE r(id TEXT PRIMARY KEY, s TEXT, h TEXT); CREATE TABLE t(ticket_id TEXT PRIMARY KEY, rid TEXT);
+         CREATE VIEW requests AS SELECT DISTINCT id AS request_id, s AS status, h AS args_hash FROM r;
+         CREATE VIEW tickets AS SELECT ticket_id, rid AS request_id FROM t",
+    ),
+];
+
+#[test]
+fn tables_of_every_shape_give_the_same_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = Vec::new();
+    for (n, (shape, ddl)) in SHAPES.iter().enumerate() {
+        let path = dir.path().join(format!("{n}.db"));
+        let (r, t) = if *shape == "views" { ("r", "t") } else { ("requests", "tickets") };
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch(&format!(
+            "{ddl}; INSERT INTO {r} VALUES ('a','done','h1'), ('b','done','h2'), ('c','done','h1'), ('d','running','h3');
+             INSERT INTO {t} VALUES ('T-1','c'), ('T-2','a'), ('T-3','a'), ('T-4','B');"
+        ))
+        .unwrap();
+        let r = verify(&path, &[]);
+        let sentence = "NOT exactly once: 1 duplicate, 1 done without effect, 1 effect without request, 1 unfinished, 1 suspect pair";
+        assert_eq!(said(&r), (sentence.into(), 1), "{shape}: {}", r.all());
+        all.push((shape, problems(&r)));
+        let rows = redial(&["rows", "--json", "--ledger", path.to_str().unwrap()]);
+        assert_eq!(rows.get(&["duplicates"]), "1", "{shape}: {}", rows.all());
+        assert_eq!(rows.get(&["effects_without_request"]), "1", "{shape}");
+        assert_eq!(rows.get(&["suspect_pairs"]), "1", "{shape}");
+    }
+    for (shape, found) in &all {
+        assert_eq!(found, &all[0].1, "{shape}");
+    }
+}
+
+/// With a look at every effect for each request this takes minutes.
+#[test]
+fn ids_of_another_type_without_an_index_are_joined_in_one_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(
+        "CREATE TABLE requests(request_id INTEGER PRIMARY KEY, status TEXT);
+         CREATE TABLE t(ticket_id INTEGER PRIMARY KEY, rid TEXT);
+         CREATE VIEW tickets AS SELECT ticket_id, rid AS request_id FROM t;
+         WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 50000)
+         INSERT INTO requests SELECT i, CASE WHEN i % 5 THEN 'done' ELSE 'running' END FROM c;
+         INSERT INTO t SELECT request_id, CASE request_id WHEN 7 THEN '8' ELSE request_id END FROM requests;",
+    )
+    .unwrap();
+    let begin = std::time::Instant::now();
+    let r = verify(&path, &[]);
+    let sentence = "NOT exactly once: 1 duplicate, 1 done without effect, 10000 unfinished";
+    assert_eq!(said(&r), (sentence.into(), 1), "{}", r.all());
+    assert_eq!(r.get(&["effects"]), "50000");
+    assert!(begin.elapsed().as_secs() < 40, "{:?}", begin.elapsed());
+}
