@@ -8,7 +8,7 @@ use std::io;
 use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-const ALL: [(Number, &str); 11] = [
+const ALL: &[(Number, &str)] = &[
     (Number::TERM, "SIGTERM"),
     (Number::HUP, "SIGHUP"),
     (Number::INT, "SIGINT"),
@@ -20,6 +20,12 @@ const ALL: [(Number, &str); 11] = [
     (Number::XCPU, "SIGXCPU"),
     (Number::VTALARM, "SIGVTALRM"),
     (Number::PROF, "SIGPROF"),
+    (Number::TRAP, "SIGTRAP"),
+    (Number::SYS, "SIGSYS"),
+    #[cfg(target_os = "linux")]
+    (Number::IO, "SIGIO"),
+    #[cfg(target_os = "linux")]
+    (Number::POWER, "SIGPWR"),
 ];
 
 /// From its making on none of the signals ends this process by itself.
@@ -31,10 +37,10 @@ impl Ends {
     /// # Errors
     /// When a handler can't be installed.
     pub fn listen() -> io::Result<Ends> {
-        let one = |(number, name): (Number, _)| {
+        let one = |&(number, name): &(Number, _)| {
             signal(SignalKind::from_raw(number.as_raw())).map(|s| (s, name))
         };
-        ALL.into_iter().map(one).collect::<io::Result<_>>().map(Ends)
+        ALL.iter().map(one).collect::<io::Result<_>>().map(Ends)
     }
 
     /// The next one's name.

@@ -12,6 +12,7 @@ use crate::inspect::Inspector;
 pub use crate::inspect::tool::known_tool;
 use crate::journal::generation::stopped_words;
 use crate::journal::{Journal, LinkState};
+use crate::json::key::REQUEST_ID;
 use crate::json::raw;
 use std::path::Path;
 
@@ -164,8 +165,14 @@ async fn first_ready(client: &Client) -> Result<()> {
 /// # Errors
 /// Exit 2 that says what it is instead.
 pub fn arguments_object(text: &str, from: &str) -> Result<()> {
-    if raw::members(text).is_some() {
-        return Ok(());
+    if let Some(members) = raw::members(text) {
+        // Readers differ in which one they take: the gate would ask about one, and the server do the other.
+        return match members.iter().filter(|(name, _)| name == REQUEST_ID).count() {
+            0 | 1 => Ok(()),
+            n => Err(Error::usage(format!(
+                "{from}: the arguments have {REQUEST_ID} {n} times; nothing was sent"
+            ))),
+        };
     }
     let what = match serde_json::from_str::<&serde_json::value::RawValue>(text) {
         Ok(_) => "is JSON, but not an object".to_owned(),
@@ -195,6 +202,8 @@ mod tests {
         assert!(arguments_object("{}", "--args").is_ok());
         assert!(arguments_object("[1]", "--args").unwrap_err().what.contains("not an object"));
         assert!(arguments_object("{", "--args").unwrap_err().what.contains("not JSON"));
+        let twice = r#"{"request_id":"a","n":{"request_id":1},"request\u005fid":"b"}"#;
+        assert!(arguments_object(twice, "--args").unwrap_err().what.contains("2 times"));
         assert!(check_request_id(&"é".repeat(65)).is_ok());
         assert!(check_request_id("").is_err());
     }

@@ -27,7 +27,10 @@ fn spawn(fake: &FakeStdio, args: &[&str]) -> Child {
 
 #[test]
 fn a_call_that_is_interrupted_is_unknown_and_its_server_is_gone() {
-    let more = [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::ALARM, Signal::XCPU];
+    let more =
+        [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::ALARM, Signal::XCPU, Signal::SYS];
+    #[cfg(target_os = "linux")]
+    let more = more.into_iter().chain([Signal::POWER, Signal::IO]);
     for signal in [Signal::INT, Signal::TERM, Signal::HUP].into_iter().chain(more) {
         let fake = FakeStdio::new();
         fake.tools(&format!("[{}]", tool("create_ticket", ""))).file("stderr", "boot id 1");

@@ -1,6 +1,7 @@
 //! Which requests this batch has under way or has sent: a second line with the same request_id waits for the first, and
 //! is a repeat once that one may have been run. Lines take their turns in the order of the input.
 
+use crate::json::key::{self, REQUEST_ID};
 use crate::json::raw;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,9 +15,9 @@ pub struct Turns {
 
 #[derive(Default)]
 struct Book {
-    /// Ends when the line that took its turn last is done with.
+    /// Ends when the line that took its turn last is done with, by [`queue`].
     last: HashMap<String, oneshot::Receiver<()>>,
-    /// Requests of which a call was sent, or may have been.
+    /// Requests of which a call was sent, or may have been, by [`key`].
     sent: HashSet<String>,
 }
 
@@ -28,20 +29,22 @@ pub struct Turn {
     _done: oneshot::Sender<()>,
 }
 
-/// Under what name a request is known here. A number is the same row as its digits in a text: a server may take one for
-/// the other, so both are one request as far as waiting goes.
-pub fn key(args: &str) -> Option<String> {
-    let value = raw::get(args, "request_id")?.trim();
-    if raw::is_null(value) {
-        return None;
-    }
-    if let Some(text) = raw::as_str(value) {
-        return Some(text);
-    }
-    match value.parse::<f64>() {
-        // Exact up to here; a longer number is its own spelling.
-        Ok(n) if n.fract() == 0.0 && n.abs() < 9e15 => Some(format!("{n:.0}")),
-        _ => Some(value.to_owned()),
+/// Under what name a request is known here: as everywhere, a number is its digits in a text. What is no id at all, yet
+/// stands where one belongs, is its own spelling.
+fn key(args: &str) -> Option<String> {
+    let value = raw::get(args, REQUEST_ID)?.trim();
+    (!raw::is_null(value)).then(|| key::text(value).unwrap_or_else(|| value.to_owned()))
+}
+
+/// For whom a line waits: a column of numbers takes `"05"`, `" 5"` and `5.0` for one row. Only once the line before is
+/// done with can the ledger tell whether they are one.
+fn queue(key: &str) -> String {
+    let text = key.trim();
+    let is_number = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+    match text.parse::<f64>() {
+        // A zero has a sign, which no row has.
+        Ok(n) if is_number && n.is_finite() => format!("{:?}", n + 0.0),
+        _ => key.to_owned(),
     }
 }
 
@@ -50,7 +53,7 @@ impl Turns {
     pub fn enter(&self, args: &str) -> Turn {
         let (done, ends) = oneshot::channel();
         let key = key(args);
-        let before = key.as_ref().and_then(|k| self.book().last.insert(k.clone(), ends));
+        let before = key.as_ref().and_then(|k| self.book().last.insert(queue(k), ends));
         Turn { key, before, _done: done }
     }
 
@@ -95,6 +98,9 @@ mod tests {
             (r#"{"request_id":"5"}"#, Some("5")),
             (r#"{"request_id":12345678901234567890}"#, Some("12345678901234567890")),
             (r#"{"request_id":0.5}"#, Some("0.5")),
+            (r#"{"request_id":-0}"#, Some("0")),
+            (r#"{"request_id":-0.0}"#, Some("0")),
+            (r#"{"request_id":"05"}"#, Some("05")),
             (r#"{"request_id":[1]}"#, Some("[1]")),
             (r#"{"request_id":null}"#, None),
             (r#"{"x":1}"#, None),
@@ -119,6 +125,28 @@ mod tests {
         assert!(has_to_wait(&mut third));
         drop(second);
         third.comes().await;
+    }
+
+    #[tokio::test]
+    async fn what_a_column_of_numbers_takes_for_one_row_never_goes_out_at_once() {
+        for other in [r#""05""#, r#"" 5""#, r#""+5""#, r#""5.0""#, "5.0", "0.5e1"] {
+            let turns = Turns::default();
+            let first = turns.enter(r#"{"request_id":5}"#);
+            let mut second = turns.enter(&format!(r#"{{"request_id":{other}}}"#));
+            assert!(has_to_wait(&mut second), "{other}");
+            turns.sent(&first);
+            // In a column of text they may be two: the ledger is asked.
+            assert_eq!(turns.was_sent(&second), !other.starts_with('"'), "{other}");
+        }
+        for (one, other) in [("-0", "0"), ("1e16", "10000000000000000"), ("0", "\"-0\"")] {
+            let turns = Turns::default();
+            let _first = turns.enter(&format!(r#"{{"request_id":{one}}}"#));
+            let mut second = turns.enter(&format!(r#"{{"request_id":{other}}}"#));
+            assert!(has_to_wait(&mut second), "{one} {other}");
+        }
+        let turns = Turns::default();
+        let _first = turns.enter(r#"{"request_id":"nan"}"#);
+        assert!(!has_to_wait(&mut turns.enter(r#"{"request_id":"inf"}"#)));
     }
 
     /// Whether it still has to wait.
