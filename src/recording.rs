@@ -294,6 +294,9 @@ impl rows::Knows for Recording {
     fn death(&self, generation: u32) -> Option<String> {
         self.session.death(generation)
     }
+    fn is_launcher(&self, generation: u32) -> bool {
+        self.session.is_launcher(generation)
+    }
     fn lost(&self, generation: u32) -> Vec<String> {
         self.session.lost(generation)
     }

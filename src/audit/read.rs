@@ -172,7 +172,8 @@ impl Reader {
             Kind::StdoutClosed => Fact::Ended("the server closed its stdout".into()),
             Kind::Exit { code, signal, left } => {
                 let gone_at = (*left == Left::Nobody).then_some(Time(0));
-                let ended = Ended { at: Time(0), code: *code, signal: *signal, gone_at };
+                let ended =
+                    Ended { at: Time(0), code: *code, signal: *signal, gone_at, launcher: false };
                 Fact::Ended(format!("the server's process ended: {}", ended.words()))
             }
             Kind::NotWritten { sent, left, .. } => {
@@ -267,6 +268,7 @@ impl Reader {
                     code: whole("code"),
                     signal: whole("signal"),
                     gone_at: Some(Time(0)),
+                    launcher: false,
                 };
                 each(at, Fact::Ended(format!("the server's process ended: {}", ended.words())));
             }

@@ -82,8 +82,7 @@ async fn rows(inspector: &Inspector, p: &mut Plain) -> Result<()> {
 fn generations(demo: &Demo, p: &mut Plain) {
     demo.client.journal().read(|s| {
         for g in &s.generations {
-            let end =
-                g.ended.map_or_else(|| "alive".to_owned(), |e| format!("ended: {}", e.words()));
+            let end = g.ended.map_or_else(|| "alive".to_owned(), |e| format!("ended: {}", e.how()));
             let role = if g.ended.is_some() { Role::Bad } else { Role::Good };
             p.parts(&[
                 (Role::Strong, &format!("server process, generation {}: ", g.n)),

@@ -11,10 +11,11 @@ use super::json::document;
 use super::plain::{Plain, Role, complain, print_raw};
 use super::report::{CallJson, Done, Witness, exit_of};
 use crate::error::{Error, Exit, Result};
+use crate::inspect::Inspector;
+use crate::inspect::recorded::{self, Recorded};
 use crate::inspect::reissue::{Prepared, Wish};
 use crate::inspect::release::{Release, Released};
 use crate::inspect::request::hash_matches;
-use crate::inspect::{Inspector, recorded};
 use crate::journal::Outcome;
 use crate::json::key::Spelling;
 use crate::judge::Pairing;
@@ -69,9 +70,13 @@ struct Doc {
 
 pub async fn run(a: ReissueArgs, config: &crate::config::Config) -> Done {
     check_request_id(&a.request_id)?;
-    let candidates = candidates(&a)?;
+    let recording =
+        a.recording.as_ref().map(|named| Recording::open_for(named, &a.request_id)).transpose()?;
+    let candidates = candidates(&a, recording.as_ref())?;
     let calling = &a.one.calling;
-    let opened = Opened::new(calling, config, |usual| usual).await?;
+    let mut opened = Opened::new(calling, config, |usual| usual).await?;
+    // Not for its arguments alone: it has seen what became of the agent's calls and of their server.
+    opened.inspector.recording = recording.map(Recorded::new);
     let wish = Wish {
         request_id: Some(a.request_id.clone()),
         tool: a.tool.clone(),
@@ -354,7 +359,7 @@ pub fn before(p: &mut Plain, prepared: &Prepared, id: Option<&str>) {
     );
 }
 
-fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
+fn candidates(a: &ReissueArgs, recording: Option<&Recording>) -> Result<Vec<Candidate>> {
     let given = |args: String, source: Source, from: &str| -> Result<Vec<Candidate>> {
         arguments_object(&args, from)?;
         if with_request_id(&args, &a.request_id, Spelling::Text).is_none() {
@@ -373,9 +378,8 @@ fn candidates(a: &ReissueArgs) -> Result<Vec<Candidate>> {
         let name = path.display().to_string();
         return given(text_of(path, ARGUMENTS)?, Source::File(name.clone()), &name);
     }
-    if let Some(named) = &a.recording {
-        let r = Recording::open_for(named, &a.request_id)?;
-        let found = recorded::candidates(&r, &a.request_id, &a.one.calling.lookup);
+    if let Some(r) = recording {
+        let found = recorded::candidates(r, &a.request_id, &a.one.calling.lookup);
         if found.is_empty() {
             return Err(Error::usage(format!(
                 "no call with request_id {} is in the recording {}; nothing was sent",

@@ -12,6 +12,7 @@ use super::report::Done;
 use crate::client::NoResult;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
+use crate::inspect::recorded::Recorded;
 use crate::inspect::reissue::{Wish, stopped};
 use crate::journal::Outcome;
 use crate::json::raw;
@@ -62,6 +63,8 @@ pub async fn run(a: ReplayArgs, config: &crate::config::Config) -> Done {
     let look_up = inspector.look_up.clone();
     let source = Source::Recording(r.path().display().to_string());
     let ignored: Vec<String> = config.replay.ignore.iter().chain(&a.ignore).cloned().collect();
+    // What it saw of its own calls and of their server bears on each repeat.
+    inspector.recording = Some(Recorded::new(r));
     let play = Play { inspector: &inspector, a: &a, source, ignore: Ignore::new(&ignored) };
     let work = async {
         play.all(&plan, &mut report, &interrupt).await;

@@ -71,7 +71,7 @@ impl Witness {
                 noise,
                 noise_dropped,
                 protocol: s.protocol.clone(),
-                exit_words: ended.map(|e| format!("{whose}: {}", e.words())),
+                exit_words: ended.map(|e| format!("{whose}: {}", e.how())),
             }
         })
     }

@@ -191,7 +191,7 @@ fn head(p: &mut Plain, r: &Recording) {
             p.field(
                 "ended",
                 role,
-                &format!("{}  generation {}: {}, {how}", e.at.clock(), g.n, e.words()),
+                &format!("{}  generation {}: {}, {how}", e.at.clock(), g.n, e.how()),
             );
         }
     }

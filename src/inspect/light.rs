@@ -20,6 +20,7 @@ pub fn copy(s: &Session) -> Session {
         session_id: g.session_id.clone(),
         ending: g.ending.clone(),
         left: g.left.clone(),
+        outlived: g.outlived,
         boot: g.boot.clone(),
         ..*g
     });

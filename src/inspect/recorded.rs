@@ -128,6 +128,9 @@ impl Knows for Recorded {
     fn death(&self, generation: u32) -> Option<String> {
         self.lock().session.death(generation)
     }
+    fn is_launcher(&self, generation: u32) -> bool {
+        self.lock().session.is_launcher(generation)
+    }
     fn lost(&self, generation: u32) -> Vec<String> {
         self.lock().session.lost(generation)
     }

@@ -165,6 +165,9 @@ pub enum Note {
     Stdin { from: u64, full: bool },
     /// The kernel has stopped this process of the server's (by SIGSTOP, SIGTTIN); none: it goes on.
     Stopped { who: Option<Process> },
+    /// The command ended, by this code or signal, and its pipes are held by somebody: it was a launcher. Its own exit is
+    /// told when they are closed, and says nothing of how the server ended.
+    Outlived { code: Option<i32>, signal: Option<i32>, left: Left },
     /// What is known of a call that bears on its outcome, should that stay unknown.
     Remark { call: u64, text: String },
     /// Anything worth a line.

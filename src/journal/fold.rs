@@ -7,8 +7,8 @@ use super::belongs::Disowned;
 use super::call::{Call, CallId};
 use super::event::{Event, Kind, LinkState, Note, Transport};
 use super::exchange::Exchange;
-use super::generation::stopped_words;
 pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
+use super::generation::{outlived_words, stopped_words};
 use super::strange::Block;
 use super::text::Text;
 use super::tools::ToolList;
@@ -186,8 +186,9 @@ impl Session {
                     Left::Nobody if elsewhere => Left::Perhaps,
                     left => left.clone(),
                 };
-                let gone_at = (left == Left::Nobody).then_some(at);
-                let ended = Ended { at, code: *code, signal: *signal, gone_at };
+                let launcher = g.as_ref().is_some_and(|g| g.outlived);
+                let gone_at = (left == Left::Nobody && !launcher).then_some(at);
+                let ended = Ended { at, code: *code, signal: *signal, gone_at, launcher };
                 let mut ending = None;
                 let sentence = ended.sentence(&left);
                 if let Some(g) = g {
@@ -199,7 +200,7 @@ impl Session {
                     (Some(why), _) => {
                         format!(
                             "{why}: redial ended the server before it answered ({})",
-                            ended.words()
+                            ended.how()
                         )
                     }
                     (None, Some(_)) => {
@@ -211,9 +212,11 @@ impl Session {
             }
             Kind::AllGone => {
                 let g = self.generation_mut(event.generation).filter(|g| !g.is_elsewhere());
-                if let Some(g) = g
+                // Of somebody who held its pipes and was never seen no end was seen either.
+                if let Some(g) = g.filter(|g| g.left != Left::Perhaps)
                     && let Some(ended) = &mut g.ended
                 {
+                    ended.launcher |= matches!(g.left, Left::These(_));
                     ended.gone_at.get_or_insert(at);
                     g.left = Left::Nobody;
                 }
@@ -232,6 +235,12 @@ impl Session {
             Note::Ending { why } => {
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.ending.get_or_insert_with(|| why.clone());
+                }
+            }
+            Note::Outlived { code, signal, left } => {
+                self.note(at, outlived_words(*code, *signal, left));
+                if let Some(g) = self.generation_mut(event.generation) {
+                    g.outlived = true;
                 }
             }
             Note::Stopped { who } => {
@@ -342,6 +351,7 @@ impl Session {
             session_id: None,
             ended: None,
             left: Left::Perhaps,
+            outlived: false,
             boot: Vec::new(),
             stderr: Tail::default(),
             noise: Tail::default(),

@@ -103,6 +103,9 @@ pub struct Ended {
     /// Since when nothing that it started is left. `None`: something may still run (the child was a launcher,
     /// say, perhaps of a server that is elsewhere), so that its end is not the server's.
     pub gone_at: Option<Time>,
+    /// What it had started was seen to outlive it: the code or signal is a launcher's, and how the server ended was not
+    /// seen.
+    pub launcher: bool,
 }
 
 impl Ended {
@@ -110,6 +113,7 @@ impl Ended {
     pub fn sentence(self, left: &Left) -> String {
         let how = self.words();
         match (self.gone_at, left) {
+            (_, Left::Nobody) if self.launcher => format!("the server is gone: {}", self.how()),
             (Some(_), _) => format!("the server process ended: {how}"),
             (None, Left::Nobody) => {
                 format!(
@@ -120,6 +124,17 @@ impl Ended {
             (None, left) => {
                 format!("the process that redial started ended ({how}), but {}", left.words())
             }
+        }
+    }
+    /// How the server ended, as far as that was seen: a launcher's exit code is not its server's.
+    pub fn how(self) -> String {
+        if self.launcher {
+            format!(
+                "nothing of what was started is left ({} was its launcher's; how the server itself ended was not seen)",
+                self.words()
+            )
+        } else {
+            self.words()
         }
     }
     /// `exit code 137` or `signal 9 (SIGKILL)`: the two are told apart.
@@ -156,6 +171,18 @@ pub fn stopped_words(who: &Process) -> String {
     )
 }
 
+/// What a command's end is told as, while its pipes are held. May hold foreign text.
+pub fn outlived_words(code: Option<i32>, signal: Option<i32>, left: &Left) -> String {
+    let how = Ended { at: Time(0), code, signal, gone_at: None, launcher: false }.words();
+    let who = match left {
+        Left::Nobody => Left::Perhaps.words(),
+        left => left.words(),
+    };
+    format!(
+        "the command ended ({how}), but {who}, and its pipes are held: what passes is taken down until they are closed"
+    )
+}
+
 /// One life of a child process, or one HTTP session.
 #[derive(Debug, Clone)]
 pub struct Generation {
@@ -171,6 +198,8 @@ pub struct Generation {
     pub ended: Option<Ended>,
     /// What it left behind then, as far as anybody could look.
     pub left: Left,
+    /// Its command ended before its pipes were closed: a launcher.
+    pub outlived: bool,
     /// What it said on stderr before the first call was sent to it: of itself, since it has met nobody yet. Bounded.
     pub boot: Vec<(Time, Bytes)>,
     /// The child's stderr.

@@ -61,6 +61,18 @@ fn stdio_answers_and_ends() {
             "unknown",
             "exit code 137",
         ),
+        (
+            vec![
+                Kind::Note(Note::Outlived {
+                    code: Some(0),
+                    signal: None,
+                    left: crate::procs::Left::Perhaps,
+                }),
+                Kind::Exit { code: Some(0), signal: None, left: crate::procs::Left::Nobody },
+            ],
+            "unknown",
+            "no answer: the server is gone: nothing of what was started is left (exit code 0 was its launcher's; how the server itself ended was not seen)",
+        ),
         (vec![received(OK), death.clone()], "ok", "answered"),
         (vec![Kind::StdoutClosed, death.clone()], "unknown", "closed its stdout"),
         (

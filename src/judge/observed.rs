@@ -37,7 +37,14 @@ impl Observed {
     /// the ended process had started may still run: that may be the server itself.
     pub fn of(generation: &Generation) -> Option<Observed> {
         let end = generation.ended?;
-        Some(Observed { generation: generation.n, at: end.gone_at?, how: end.words() })
+        Some(Observed { generation: generation.n, at: end.gone_at?, how: end.how() })
+    }
+
+    /// What a launcher had started, when that is gone: its own end was seen, that of the server was not.
+    fn launched(generation: &Generation) -> Option<Observed> {
+        let nobody = generation.left == Left::Nobody;
+        let end = generation.ended.filter(|e| e.launcher && e.gone_at.is_none() && nobody)?;
+        Some(Observed { generation: generation.n, at: end.at, how: end.how() })
     }
 
     /// For people.
@@ -51,6 +58,11 @@ impl Observed {
 }
 
 impl Observed {
+    /// For people, where it was a launcher's.
+    pub fn launched_words(&self) -> String {
+        format!("of {} {}", crate::journal::generation::generation_name(self.generation), self.how)
+    }
+
     /// For people, where only the times say whose it was.
     pub fn likely_words(&self) -> String {
         format!(
@@ -104,6 +116,8 @@ pub enum OwnerEnd {
     GoesOn(GoesOn),
     /// A process ended that may have been the owner: its call came just before the claim, and nothing else says so.
     Likely(Observed),
+    /// A launcher ended, and later nothing was left of what it had started: how its server ended was not seen.
+    Launched(Observed),
 }
 
 /// Which generation an owner is.
@@ -228,6 +242,7 @@ pub fn owner_end(
     let seen = Observed::of(generation);
     let seen = seen.map(if tie.proven { OwnerEnd::Seen } else { OwnerEnd::Likely });
     seen.or_else(|| GoesOn::of(generation).map(OwnerEnd::GoesOn))
+        .or_else(|| Observed::launched(generation).map(OwnerEnd::Launched))
 }
 
 /// A process can't claim before it was started nor after it ended.
@@ -449,6 +464,28 @@ mod tests {
         let alive = [generation(1, 0.0)];
         let map = learn(&rows, &[call("r", 1, 9.0)], &alive);
         assert_eq!((map.len(), observed(&rows[0], &map, &alive)), (1, None));
+    }
+
+    #[test]
+    fn a_launcher_s_exit_code_says_nothing_of_its_server() {
+        let mut g = ended(generation(1, 0.0), 20.0);
+        let end = g.ended.as_mut().unwrap();
+        (end.gone_at, end.launcher, end.code, end.signal) = (None, true, Some(0), None);
+        let rows = [row("r", "running", "A", 10.0)];
+        let map = learn(&rows, &[call("r", 1, 9.0)], std::slice::from_ref(&g));
+        let Some(OwnerEnd::Launched(end)) = owner_end(&rows[0], &map, std::slice::from_ref(&g))
+        else {
+            panic!("{map:?}");
+        };
+        assert!(end.launched_words().contains("exit code 0 was its launcher's"));
+        let view = OwnerView::from_rows(&rows);
+        let rules = crate::judge::Rules::default();
+        let end = Some(OwnerEnd::Launched(end));
+        let judged = crate::judge::judge_row(&rows[0], &view, rules, end.as_ref(), None, t(21.0));
+        assert_eq!(judged.strength, crate::judge::Strength::Presumed);
+        // Somebody who was never seen held the pipes: not even that.
+        g.left = Left::Perhaps;
+        assert_eq!(owner_end(&rows[0], &map, &[g]), None);
     }
 
     #[test]

@@ -108,6 +108,8 @@ impl Running<'_> {
             (State::Abandoned, Strength::Presumed, format!("presumed: {}", end.words()))
         } else if let Some(OwnerEnd::Likely(end)) = end {
             (State::Abandoned, Strength::Presumed, format!("presumed: {}", end.likely_words()))
+        } else if let Some(OwnerEnd::Launched(end)) = end {
+            (State::Abandoned, Strength::Presumed, format!("presumed: {}", end.launched_words()))
         } else if denied.is_some() {
             let why = "the server says that another process claimed it; that one may be alive";
             (State::Abandoned, Strength::ServerSays, why.to_owned())

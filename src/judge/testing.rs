@@ -98,6 +98,7 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
         session_id: None,
         ended: None,
         left: crate::procs::Left::Perhaps,
+        outlived: false,
         boot: Vec::new(),
         stderr: Tail::default(),
         noise: Tail::default(),
@@ -111,7 +112,7 @@ pub(crate) fn generation(n: u32, opened: f64) -> Generation {
 
 pub(crate) fn ended(g: Generation, at: f64) -> Generation {
     let gone_at = Some(t(at));
-    let ended = Some(Ended { at: t(at), code: None, signal: Some(9), gone_at });
+    let ended = Some(Ended { at: t(at), code: None, signal: Some(9), gone_at, launcher: false });
     Generation { ended, left: crate::procs::Left::Nobody, ..g }
 }
 

@@ -163,7 +163,13 @@ impl Drop for Server {
 
 /// Whether anything it started is left is for `survivors` to say.
 fn ended(status: ExitStatus) -> Ended {
-    Ended { at: Time::now(), code: status.code(), signal: status.signal(), gone_at: None }
+    Ended {
+        at: Time::now(),
+        code: status.code(),
+        signal: status.signal(),
+        gone_at: None,
+        launcher: false,
+    }
 }
 
 async fn gather(

@@ -223,33 +223,25 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
     }
     *server.alive.lock().unwrap_or_else(PoisonError::into_inner) = false;
     let status = child.wait().ok();
-    let mut told = false;
+    let (mut told, mut unseen) = (false, false);
     let goes_on = || {
         procs::reap();
         let left = family.left().map_or(Left::Perhaps, Left::These);
         if !std::mem::replace(&mut told, true) {
-            recorder.event(GENERATION, Kind::Note(Note::Text(outlived(status, &left))));
+            let (code, signal) = status.map_or((None, None), |s| (s.code(), s.signal()));
+            // Who holds the pipes and is not seen is not nobody.
+            let left = if left == Left::These(Vec::new()) { Left::Perhaps } else { left.clone() };
+            unseen = left == Left::Perhaps;
+            recorder.event(GENERATION, Kind::Note(Note::Outlived { code, signal, left }));
         }
         left != Left::These(Vec::new())
     };
     let drained = server.drain(waiting, &ended, goes_on);
-    (status, left_of(&family, drained))
-}
-
-/// What a command's end is told as, while its pipes are held.
-fn outlived(status: Option<ExitStatus>, left: &Left) -> String {
-    let how = match status.map(|s| (s.code(), s.signal())) {
-        Some((Some(code), _)) => format!("exit code {code}"),
-        Some((None, Some(signal))) => format!("signal {signal}"),
-        _ => "an unknown end".into(),
-    };
-    let who = match left {
-        Left::These(all) if all.is_empty() => Left::Perhaps.words(),
-        left => left.words(),
-    };
-    format!(
-        "the command ended ({how}), but {who}, and its pipes are held: what passes is taken down until they are closed"
-    )
+    match left_of(&family, drained) {
+        // The end of a stranger who held them was not seen.
+        Left::Nobody if unseen => (status, Left::Perhaps),
+        left => (status, left),
+    }
 }
 
 /// What goes on; what ends together with the server gets a moment for it.

@@ -8,7 +8,7 @@ pub use knows::Knows;
 use crate::filter::{Field, Subject};
 use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::fold::Ended;
-use crate::journal::generation::stopped_words;
+use crate::journal::generation::{outlived_words, stopped_words};
 use crate::journal::{Call, Outcome};
 use crate::procs::Left;
 use crate::record::entry::{Entry, Side, What};
@@ -150,6 +150,9 @@ fn made(
         age_s: e.at.age_at(now),
     };
     if let (What::Event(Kind::Exit { .. }), Some(how)) = (&e.what, knows.death(e.generation)) {
+        if knows.is_launcher(e.generation) {
+            row.text.push_str(" (a launcher's: how the server itself ended was not seen)");
+        }
         row.text = format!("{}, {how}", row.text);
     }
     let is_frame = matches!(&e.what, What::Event(Kind::Sent { .. } | Kind::Received { .. }));
@@ -217,7 +220,13 @@ fn words(what: &What) -> Option<String> {
             Kind::StdoutClosed => "the server closed its stdout".into(),
             Kind::AllGone => "nothing that the server's process started is left".into(),
             Kind::Exit { code, signal, left } => {
-                let ended = Ended { at: Time(0), code: *code, signal: *signal, gone_at: None };
+                let ended = Ended {
+                    at: Time(0),
+                    code: *code,
+                    signal: *signal,
+                    gone_at: None,
+                    launcher: false,
+                };
                 match left {
                     Left::These(_) => format!("server ended: {}; {}", ended.words(), left.words()),
                     _ => format!("server ended: {}", ended.words()),
@@ -243,6 +252,9 @@ fn words(what: &What) -> Option<String> {
             Kind::Note(Note::Stdin { .. }) => "the server reads its stdin again".into(),
             Kind::Note(Note::Stopped { who: Some(who) }) => stopped_words(who),
             Kind::Note(Note::Stopped { who: None }) => "the server was stopped, and goes on".into(),
+            Kind::Note(Note::Outlived { code, signal, left }) => {
+                outlived_words(*code, *signal, left)
+            }
             Kind::Note(Note::NoAnswer { call, why }) => {
                 format!("call {call}: answered with a line that is no JSON: {why}")
             }

@@ -472,7 +472,7 @@ fn a_launcher_that_ended_leaves_the_pipes_to_its_server() {
     let mut tap = tap(&out, &[], &["sh", "-c", LAUNCHED]);
     let (mut stdin, mut stdout) = (tap.stdin.take().unwrap(), tap.stdout.take().unwrap());
     // Told once the tap has seen the command's end and silence behind it.
-    let goes_on = |e: &Entry| matches!(&e.what, What::Event(redial::journal::Kind::Note(n)) if format!("{n:?}").contains("exit code 3"));
+    let goes_on = |e: &Entry| matches!(&e.what, What::Event(redial::journal::Kind::Note(n)) if format!("{n:?}").contains("Outlived { code: Some(3)"));
     until("the launcher's end is told", || entries_lossy(&out).iter().any(goes_on).then_some(()));
     let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1"}}}"#;
     for _ in 0..2 {
@@ -491,7 +491,37 @@ fn a_launcher_that_ended_leaves_the_pipes_to_its_server() {
     assert_eq!(stream(&all, Side::Sent), format!("{call}\n{call}\n").as_bytes());
     assert_eq!(stream(&all, Side::Received), format!("{call}\n{call}\nlast\n").as_bytes());
     let ended = Recording::open(&out).unwrap().session.generation().unwrap().ended.unwrap();
-    assert_eq!(ended.code, Some(3));
+    assert_eq!((ended.code, ended.launcher, ended.gone_at), (Some(3), true, None));
+}
+
+#[test]
+fn a_call_that_a_launcher_s_server_lost_did_not_die_with_the_launcher_s_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("lost.jsonl");
+    let launch = "exec 3<&0; sh -c 'echo $$ >&2; read -r line; read -r line' <&3 3<&- & exit 0";
+    let mut tap = tap(&out, &[], &["sh", "-c", launch]);
+    let mut stdin = tap.stdin.take().unwrap();
+    let told = |e: &Entry| {
+        matches!(
+            &e.what,
+            What::Event(redial::journal::Kind::Note(redial::journal::Note::Outlived { .. }))
+        )
+    };
+    until("the launcher's end is told", || entries_lossy(&out).iter().any(told).then_some(()));
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1"}}}"#;
+    writeln!(stdin, "{call}").unwrap();
+    let server = until("the server's pid and the call are written down", || {
+        let all = entries_lossy(&out);
+        let pid = String::from_utf8(stream(&all, Side::Stderr)).ok()?.trim().to_owned();
+        (!pid.is_empty() && !stream(&all, Side::Sent).is_empty()).then_some(pid)
+    });
+    Command::new("kill").args(["-KILL", &server]).status().unwrap();
+    assert_eq!(wait(&mut tap).code(), Some(0));
+    let session = Recording::open(&out).unwrap().session;
+    let why = &session.calls.values().next().unwrap().settled.as_ref().unwrap().why;
+    assert!(why.contains("how the server itself ended was not seen"), "{why}");
+    let end = session.generation().unwrap().ended.unwrap();
+    assert_eq!((end.launcher, end.gone_at), (true, None));
 }
 
 #[test]
@@ -510,7 +540,7 @@ fn who_holds_no_pipe_of_a_server_does_not_hold_the_tap() {
         let out = dir.path().join(format!("{n}.jsonl"));
         let mut tap = tap(&out, &[], &["setsid", "sh", "-c", worker]);
         if n == 3 {
-            let told = |e: &Entry| format!("{:?}", e.what).contains("exit code 4");
+            let told = |e: &Entry| format!("{:?}", e.what).contains("Outlived { code: Some(4)");
             until("its end is told", || entries_lossy(&out).iter().any(told).then_some(()));
             send(tap.id(), "-TERM");
         }

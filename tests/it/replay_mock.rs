@@ -262,6 +262,56 @@ fn an_older_file_is_cleaned_on_its_way_out() {
     assert_eq!(redial(&["show", text(&again), "--json"]).get(&["events"]), "1");
 }
 
+#[test]
+fn a_recording_that_saw_the_owner_end_is_heard_by_reissue_and_replay() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, ledger) = (dir.path().join("killed.jsonl"), dir.path().join("then.db"));
+    let mut tap = program()
+        .args(["record", "--out"])
+        .arg(&out)
+        .args(["--", PROGRAM, "serve", "tickets", "--work-seconds", "300", "--ledger"])
+        .arg(&ledger)
+        .env("XDG_STATE_HOME", dir.path().join("state"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = tap.stdin.take().unwrap();
+    // What a server says of itself before anybody asks it anything names it.
+    let booted = || std::fs::read_to_string(&out).ok()?.contains("boot id").then_some(());
+    until("the server has named itself", booted);
+    for line in [
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_ticket","arguments":{"request_id":"r-1","title":"t","body":"b"}}}"#,
+    ] {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    let claimed = || {
+        let db = rusqlite::Connection::open(&ledger).ok()?;
+        let n = db.query_row("SELECT count(*) FROM requests", [], |r| r.get::<_, i64>(0)).ok()?;
+        (n == 1).then_some(())
+    };
+    until("the request is claimed", claimed);
+    let pid = until("the server is written down", || {
+        let all = std::fs::read_to_string(&out).ok()?;
+        let rest = all.split_once(r#""pid":"#)?.1;
+        Some(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
+    });
+    std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap();
+    until("the tap ends", || tap.try_wait().unwrap());
+    let server = ["--ledger", text(&ledger), "--json", "--", PROGRAM, "serve", "tickets"];
+    let server = [&server[..], &["--ledger", text(&ledger)]].concat();
+    let r = redial(&[&["reissue", "r-1", "--recording", text(&out)], &server[..]].concat());
+    assert_eq!(r.exit, 3, "{}", r.all());
+    assert_eq!(r.text(&["state_before"]), "abandoned");
+    assert!(!r.get(&["gate", "reasons"]).contains("may be alive"), "{}", r.all());
+    assert!(r.text(&["next"]).starts_with("repeat with the same request_id"), "{}", r.all());
+    let r = redial(&[&["replay", text(&out)], &server[..]].concat());
+    assert!(!r.all().contains("may be alive"), "{}", r.all());
+}
+
 /// A recording of one ticket whose title held a credential.
 fn masked(dir: &Path) -> PathBuf {
     let path = dir.join("masked.jsonl");

@@ -171,7 +171,7 @@ pub fn print(shown: &Shown<'_>, limit: Option<usize>) -> Result<()> {
         generation: g.n,
         opened_at: g.opened_at.rfc3339(),
         exit: g.ended.map(|e| ExitJson { code: e.code, signal: e.signal }),
-        exit_words: g.ended.map(|e| e.words()),
+        exit_words: g.ended.map(|e| e.how()),
         death: s.death(g.n),
         pending_at_exit: s.lost_with(g.n).count(),
         stderr_lines: g.stderr.len() as u64 + g.stderr.dropped,

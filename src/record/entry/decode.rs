@@ -193,6 +193,9 @@ fn what(kind: &str, m: &Members<'_>) -> Option<What> {
             "stopped" => {
                 Note::Stopped { who: m.get("who").filter(|w| w.trim() != "null").map(process) }
             }
+            "outlived" => {
+                Note::Outlived { code: m.number("code"), signal: m.number("signal"), left: left(m) }
+            }
             "stdin" => Note::Stdin { from: m.number("from")?, full: m.flag("full") },
             _ => Note::Text(m.text("text")?),
         }),

@@ -110,14 +110,7 @@ fn event(out: &mut String, kind: &Kind) {
             optional(out, "code", *code);
             optional(out, "signal", *signal);
             push(out, format_args!(r#","certain":{}"#, *left == Left::Nobody));
-            let all: &[Process] = match left {
-                Left::Perhaps => return,
-                Left::Nobody => &[],
-                Left::These(all) => all,
-            };
-            let one = |p: &Process| format!(r#"{{"pid":{},"name":{}}}"#, p.pid, quote(&p.name));
-            let all: Vec<String> = all.iter().map(one).collect();
-            push(out, format_args!(r#","left":[{}]"#, all.join(",")));
+            left_behind(out, left);
         }
         Kind::Agreed { protocol } => push(out, format_args!(r#","protocol":{}"#, quote(protocol))),
         Kind::State { state, why } => {
@@ -166,6 +159,12 @@ fn event(out: &mut String, kind: &Kind) {
                 }
                 None => push(out, format_args!("null")),
             }
+        }
+        Kind::Note(Note::Outlived { code, signal, left }) => {
+            push(out, format_args!(r#","what":"outlived""#));
+            optional(out, "code", *code);
+            optional(out, "signal", *signal);
+            left_behind(out, left);
         }
         Kind::Note(Note::Remark { call, text }) => {
             push(out, format_args!(r#","what":"remark","call":{call},"text":{}"#, quote(text)));
@@ -306,4 +305,16 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let mp = (5 * doy + 2) / 153;
     let (d, m) = (doy - (153 * mp + 2) / 5 + 1, if mp < 10 { mp + 3 } else { mp - 9 });
     (yoe + era * 400 + i64::from(m <= 2), m, d)
+}
+
+/// What goes on; nothing where nobody could look.
+fn left_behind(out: &mut String, left: &Left) {
+    let all: &[Process] = match left {
+        Left::Perhaps => return,
+        Left::Nobody => &[],
+        Left::These(all) => all,
+    };
+    let one = |p: &Process| format!(r#"{{"pid":{},"name":{}}}"#, p.pid, quote(&p.name));
+    let all: Vec<String> = all.iter().map(one).collect();
+    push(out, format_args!(r#","left":[{}]"#, all.join(",")));
 }

@@ -77,6 +77,12 @@ fn younger_kinds() -> Vec<What> {
         Note::Ending { why: "w".into() },
         Note::Stdin { from: 3, full: true },
         Note::Stopped { who: Some(Process { pid: 4711, name: "s.py".into() }) },
+        Note::Outlived {
+            code: Some(0),
+            signal: None,
+            left: Left::These(vec![Process { pid: 7, name: "w".into() }]),
+        },
+        Note::Outlived { code: None, signal: Some(9), left: Left::Perhaps },
         Note::Stopped { who: None },
         Note::Remark { call: 3, text: "r".into() },
         Note::NoAnswer { call: 3, why: "w".into() },

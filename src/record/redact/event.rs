@@ -4,6 +4,7 @@
 use super::{MASK, Rules};
 use crate::journal::Note;
 use crate::journal::event::{Http, Kind, Transport};
+use crate::procs::Left;
 use crate::record::entry::What;
 use std::borrow::Cow;
 
@@ -38,7 +39,11 @@ impl Rules {
                 | Note::Remark { text, .. }
                 | Note::Text(text) => self.say(text),
                 Note::Stopped { who: Some(p) } => self.say(&mut p.name),
-                Note::TimedOut { .. }
+                Note::Outlived { left: Left::These(all), .. } => {
+                    all.iter_mut().map(|p| self.say(&mut p.name)).sum()
+                }
+                Note::Outlived { .. }
+                | Note::TimedOut { .. }
                 | Note::Cancelled { .. }
                 | Note::StoppedWaiting { .. }
                 | Note::Limit { .. }

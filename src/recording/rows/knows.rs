@@ -9,6 +9,10 @@ pub trait Knows {
     fn outcome(&self, seq: u64) -> Option<(Option<Outcome>, Option<f64>)>;
     /// What waited when this life of the server ended, in words.
     fn death(&self, generation: u32) -> Option<String>;
+    /// What ended in that generation was a launcher: its server outlived it.
+    fn is_launcher(&self, _generation: u32) -> bool {
+        false
+    }
     /// Each call that waited then, in words.
     fn lost(&self, generation: u32) -> Vec<String>;
 }
@@ -32,6 +36,9 @@ impl Knows for Session {
     fn death(&self, generation: u32) -> Option<String> {
         Session::death(self, generation)
     }
+    fn is_launcher(&self, generation: u32) -> bool {
+        self.generation_n(generation).and_then(|g| g.ended).is_some_and(|e| e.launcher)
+    }
     fn lost(&self, generation: u32) -> Vec<String> {
         lost(self, generation)
     }
@@ -43,6 +50,9 @@ impl Knows for Journal {
     }
     fn death(&self, generation: u32) -> Option<String> {
         self.read(|s| s.death(generation))
+    }
+    fn is_launcher(&self, generation: u32) -> bool {
+        self.read(|s| s.is_launcher(generation))
     }
     fn lost(&self, generation: u32) -> Vec<String> {
         self.read(|s| lost(s, generation))

@@ -352,7 +352,7 @@ fn life(page: &mut Page, line: &Line, full: Option<&Detail>) {
                 format!(
                     "{} ended: {}, {}",
                     generation_name(g.n),
-                    e.words(),
+                    e.how(),
                     g.death.as_deref().unwrap_or(IDLE)
                 ),
                 t.error.style(),

@@ -176,7 +176,7 @@ fn recording(app: &App, file: &str, theme: &Theme, row: &mut Cells) {
                 let good = e.code == Some(0) && death == IDLE;
                 row.put(" · ", theme.dim);
                 let style = if good { theme.dim } else { theme.error };
-                row.put(&format!("its server ended: {}, {death}", e.words()), style);
+                row.put(&format!("its server ended: {}, {death}", e.how()), style);
             }
             _ => row.put(" · its server's end isn't in it (yet)", theme.dim),
         }
@@ -233,7 +233,7 @@ fn link(app: &App, wire: Option<&WireView>) -> (&'static str, String, Look) {
             let how = match ended {
                 // What redial started may have been a launcher.
                 Some((e, left)) if e.gone_at.is_none() => e.sentence(left),
-                Some((e, _)) => format!("server ended: {}", e.words()),
+                Some((e, _)) => format!("server ended: {}", e.how()),
                 None => format!("server ended: {}", link.why),
             };
             ("✗", format!("{how}, at {at} · {r} starts it again"), Look::Bad)

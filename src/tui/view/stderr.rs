@@ -117,7 +117,7 @@ fn row(ui: &Ui, g: &GenerationView, i: usize, width: usize) -> ratatui::text::Li
                 let good = ended.code == Some(0) && death == IDLE;
                 let style = if good { t.dim } else { t.error };
                 let how = match ended.gone_at {
-                    Some(_) => format!("ended: {}", ended.words()),
+                    Some(_) => format!("ended: {}", ended.how()),
                     None => ended.sentence(&g.left),
                 };
                 row.put(&format!(" ✗ {how}, {death}"), style);
