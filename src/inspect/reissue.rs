@@ -235,14 +235,14 @@ fn unclear(seen: &Request) -> Option<Error> {
     Some(Error::usage(what).hint(format!("say which one is meant: {}", ways.join(" or "))))
 }
 
-/// The server's own wait for work that another call does (seed 000: `WAIT_SECONDS`), in seconds.
+/// How long the reference waits for work that another call does, in seconds. What any other server does is not known.
 const SERVER_WAITS_S: f64 = 20.0;
 
 /// The limit is shorter than what a server may take by design; in words.
 pub fn short_limit(limit_s: f64) -> Option<String> {
     (limit_s <= SERVER_WAITS_S).then(|| {
         format!(
-            "the limit ({limit_s} s) is shorter than the server's own wait ({SERVER_WAITS_S} s) plus the work: a repeat of what still runs may be given up before the server can say so"
+            "the limit ({limit_s} s) is short: a server may wait itself for work that still runs ({SERVER_WAITS_S} s in the reference), and a repeat may be given up before it can say so"
         )
     })
 }

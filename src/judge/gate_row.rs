@@ -80,6 +80,11 @@ fn owner_may_live(g: &GateFacts<'_>) -> Option<&'static str> {
         _ => false,
     });
     let verdicts = &g.finding.verdicts;
+    if judged.is_some_and(|j| j.state == State::Abandoned && j.strength == Strength::Stored) {
+        return Some(
+            "the ledger says that it is abandoned, and nobody here has seen its owner end",
+        );
+    }
     if by_row || verdicts.iter().any(|v| matches!(v, Verdict::Stalled | Verdict::Working)) {
         return Some("its owner may be alive and still working on it");
     }

@@ -5,7 +5,7 @@ use super::facts::{Facts, HashCheck, LedgerView};
 use super::state::seconds;
 use super::verdict::{SaidBy, done_but_open, effects, state};
 use super::wire::WireFacts;
-use super::words::{State, Verdict};
+use super::words::{State, Strength, Takeover, Verdict};
 use crate::journal::Outcome;
 use crate::time::Time;
 
@@ -16,6 +16,10 @@ pub(super) const DELIVER: &str = "sending it is a first delivery";
 
 /// Of a request whose row was done and is gone.
 const SWEPT: &str = "do not repeat: its row was done when it was last seen here, and is gone since; a repeat would do the work again";
+
+/// Of a server that nobody here knows.
+const THEIR_RULE: &str =
+    "what a repeat does before it is done is that server's own rule: find that out first";
 
 /// A takeover that is further away is no prospect.
 const DAY_S: f64 = 24.0 * 3600.0;
@@ -87,6 +91,9 @@ pub(super) fn step(
         Verdict::Working => working(facts, now, &when),
         Verdict::OutcomeUnknown => unknown(facts, wire),
         Verdict::Failed | Verdict::Waiting | Verdict::Cancelled | Verdict::Expired => foreign(facts, worst),
+        Verdict::Unmapped if matches!(state(facts), State::Unmapped(word) if word.is_empty()) => {
+            "its row holds no status (NULL or empty): ask its server what that means; it does not count as done".into()
+        }
         Verdict::Unmapped => format!(
             "find out what the status '{}' means to its server; it does not count as done",
             state(facts).word()
@@ -158,21 +165,38 @@ fn stalled(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
         );
     }
     let judged = facts.judged.as_ref();
-    let since = judged.and_then(|j| j.takeover_since).filter(|t| *t <= now);
-    match (since, judged.and_then(|j| j.takeover_limit_s)) {
-        (Some(t), Some(limit)) => format!(
-            "may still be working; the server lets a repeat take over since {}, if its limit is {}",
-            when(t),
-            seconds(limit)
+    if judged.is_some_and(|j| j.strength == Strength::Stored) {
+        return "the ledger's own word is 'abandoned', and nobody here has seen its owner end: ask what a repeat does there before you make one".into();
+    }
+    let Some(takeover) = judged.and_then(|j| j.takeover) else {
+        return "may still be working; nobody has seen its owner end: look at what it was to do first".into();
+    };
+    let Takeover { at, limit_s, known, by_word } = takeover;
+    let at_words = when(at);
+    let limit = limit_s.map(seconds);
+    match (known, at <= now, limit) {
+        (true, true, Some(limit)) => format!(
+            "may still be working; the server lets a repeat take over since {at_words}, if its limit is {limit}"
         ),
-        (Some(t), None) => format!(
-            "may still be working; the server lets a repeat take over since {}, if it is the only one on this ledger",
-            when(t)
+        (true, true, None) => format!(
+            "may still be working; the server lets a repeat take over since {at_words}, if it is the only one on this ledger"
         ),
-        (None, _) => {
-            "may still be working; nobody has seen its owner end: look at what it was to do first"
-                .into()
+        (true, false, limit) => {
+            let at_once = if by_word {
+                "this server lets a repeat take over at once, any other"
+            } else {
+                "the server lets a repeat take over"
+            };
+            let limit = limit.map_or_else(String::new, |l| format!(", if its limit is {l}"));
+            format!("may still be working; {at_once} from {at_words}{limit}")
         }
+        (false, true, Some(limit)) => format!(
+            "may still be working, though its claim is older than {limit} since {at_words}; {THEIR_RULE}"
+        ),
+        (false, true, None) => format!(
+            "may still be working, though another owner has claimed since {at_words}; {THEIR_RULE}"
+        ),
+        (false, false, _) => format!("may still be working; {THEIR_RULE}"),
     }
 }
 
@@ -188,27 +212,29 @@ fn working(facts: &Facts, now: Time, when: &dyn Fn(Time) -> String) -> String {
             crate::time::span(skew)
         );
     }
-    match (judged.takeover_since, judged.judge_again_at) {
-        (Some(t), _) if t <= now => {
-            format!(
-                "wait: the server says that it works on it (a repeat could take over since {})",
-                when(t)
-            )
-        }
+    let Some(Takeover { at, limit_s, known, .. }) = judged.takeover else {
+        return match facts.row {
+            Some(_) => "wait; when a repeat could take over can't be told from this ledger".into(),
+            None => "wait, then look it up again".into(),
+        };
+    };
+    let limit = limit_s.map_or_else(String::new, |s| format!(", if its limit is {}", seconds(s)));
+    let by_word = judged.strength == Strength::ServerSays;
+    match (known, at <= now && by_word) {
+        (true, true) => format!(
+            "wait: the server says that it works on it (a repeat could take over since {}{limit})",
+            when(at)
+        ),
+        (false, true) => "wait: the server says that it works on it; then look it up again".into(),
         // A limit of years is a way to say that there is none.
-        (_, Some(t)) if -t.age_at(now) > DAY_S => {
+        (true, false) if -at.age_at(now) > DAY_S => {
             "wait; the server lets a repeat take over once it is restarted".into()
         }
-        (_, Some(t)) => {
-            format!(
-                "wait; if it does not finish, the server lets a repeat take over from {}{}; a restarted server at once",
-                when(t),
-                judged
-                    .takeover_limit_s
-                    .map_or_else(String::new, |s| format!(", if its limit is {}", seconds(s)))
-            )
-        }
-        _ => "wait; when a repeat could take over can't be told from this ledger".into(),
+        (true, false) => format!(
+            "wait; if it does not finish, the server lets a repeat take over from {}{limit}; a restarted server at once",
+            when(at)
+        ),
+        (false, false) => format!("wait, then look it up again; {THEIR_RULE}"),
     }
 }
 

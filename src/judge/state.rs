@@ -7,7 +7,7 @@
 use super::facts::ServerWord;
 use super::observed::OwnerEnd;
 use super::owners::OwnerView;
-use super::words::{Judged, Seal, State, Strength};
+use super::words::{Judged, Seal, State, Strength, Takeover};
 use crate::ledger::Row;
 use crate::time::{Time, span};
 
@@ -61,6 +61,9 @@ pub fn judge_row(
     }
     let why = match &state {
         State::Done => "the ledger says that it is finished".into(),
+        State::Unmapped(word) if word.is_empty() => {
+            "its row holds no status; it does not count as done".into()
+        }
         State::Unmapped(_) => "a word that nothing here explains; it does not count as done".into(),
         _ => "the ledger's own word".into(),
     };
@@ -123,23 +126,29 @@ impl Running<'_> {
             (State::Running, Strength::Stored, self.running_words())
         };
         if word.is_some_and(|w| w.status == "abandoned" && self.worth_nothing(w)) {
-            why.push_str("; that the server started here calls it not its own says nothing");
+            why.push_str("; the word of a server that redial started since proves nothing");
         }
         let running = state == State::Running;
         let again = if strength == Strength::ServerSays { owned_until } else { limit_at };
-        let early = [newer, denied.map(|w| w.at)].into_iter().flatten().min();
-        let takeover_since = early.into_iter().chain(over).min();
         Judged {
             state,
             strength,
             why,
             judge_again_at: again.filter(|t| running && *t > self.now),
-            takeover_since,
-            takeover_limit_s: (takeover_since.is_none() || takeover_since != early)
-                .then_some(self.rules.stale_limit_s),
+            takeover: self.takeover(newer, denied.is_some()),
             skew_s: self.skew(),
             seal: Seal,
         }
+    }
+
+    /// See [`Takeover`]. Never of a time at which somebody looked.
+    fn takeover(&self, newer: Option<Time>, by_word: bool) -> Option<Takeover> {
+        let limit_s = self.rules.stale_limit_s;
+        let by_age = self.row.claimed_at.map(|t| t.plus_seconds(limit_s));
+        let known = self.row.takes_over;
+        let at = newer.into_iter().chain(by_age).min()?;
+        let limit_s = (Some(at) != newer).then_some(limit_s);
+        Some(Takeover { at, limit_s, known, by_word })
     }
 
     /// When another owner claimed after this claim, where that means anything.

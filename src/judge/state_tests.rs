@@ -60,17 +60,14 @@ fn a_running_row_is_judged_again_when_its_limit_passes() {
     let r = row("r", "running", "A", 0.0);
     let j = judged(&r, &[], Rules::default(), None, 12.0);
     assert_eq!(
-        (j.state, j.strength, j.why.as_str()),
+        (j.state.clone(), j.strength, j.why.as_str()),
         (State::Running, Strength::Stored, "claimed 12 s ago")
     );
-    assert_eq!((j.judge_again_at, j.takeover_since), (Some(t(120.0)), None));
+    assert_eq!((j.judge_again_at, takeover(&j)), (Some(t(120.0)), Some((t(120.0), Some(120.0)))));
     let j = judged(&r, &[], Rules::default(), None, 120.0);
-    assert_eq!((j.state, j.strength), (State::Abandoned, Strength::Presumed));
+    assert_eq!((j.state.clone(), j.strength), (State::Abandoned, Strength::Presumed));
     assert_eq!(j.why, "presumed: claimed 2 m 00 s ago, the limit is 120 s");
-    assert_eq!(
-        (j.judge_again_at, j.takeover_since, j.takeover_limit_s),
-        (None, Some(t(120.0)), Some(120.0))
-    );
+    assert_eq!((j.judge_again_at, takeover(&j)), (None, Some((t(120.0), Some(120.0)))));
 }
 
 #[test]
@@ -81,16 +78,13 @@ fn interleaved_owners_switch_the_newer_owner_off_unless_configured() {
     assert_eq!(judged(&r, &others, Rules::default(), None, 10.0).state, State::Running);
     let one = Rules { owners: Owners::One, ..Rules::default() };
     let j = judged(&r, &others, one, None, 10.0);
-    assert_eq!(
-        (j.state, j.takeover_since, j.takeover_limit_s),
-        (State::Abandoned, Some(t(3.0)), None)
-    );
+    assert_eq!((j.state.clone(), takeover(&j)), (State::Abandoned, Some((t(3.0), None))));
     assert_eq!(j.why, "presumed: a newer owner has claimed since, 1.0 s later");
     // One process after the other: the newer owner counts at once, and counts as the earlier takeover.
     let in_turn = [row("b", "done", "B", 3.0)];
     assert_eq!(judged(&r, &in_turn, Rules::default(), None, 4.0).state, State::Abandoned);
     let late = judged(&r, &in_turn, Rules::default(), None, 500.0);
-    assert_eq!((late.takeover_since, late.takeover_limit_s), (Some(t(3.0)), None));
+    assert_eq!(takeover(&late), Some((t(3.0), None)));
 }
 
 #[test]
@@ -98,8 +92,8 @@ fn the_servers_word_counts_unless_redial_started_that_server() {
     let r = row("r", "running", "A", 0.0);
     let j = judged(&r, &[], Rules::default(), Some(says("abandoned", 10.0)), 12.0);
     assert_eq!(
-        (j.state, j.strength, j.takeover_since),
-        (State::Abandoned, Strength::ServerSays, Some(t(10.0)))
+        (j.state.clone(), j.strength, takeover(&j)),
+        (State::Abandoned, Strength::ServerSays, Some((t(120.0), Some(120.0))))
     );
     let ours = ServerWord { started_by_us: Some(t(5.0)), ..says("abandoned", 10.0) };
     let j = judged(&r, &[], Rules::default(), Some(ours.clone()), 12.0);
@@ -130,10 +124,10 @@ fn a_server_that_works_on_it_outweighs_presumption_for_one_limit() {
         210.0,
     );
     assert_eq!(
-        (j.state, j.strength, j.judge_again_at),
+        (j.state.clone(), j.strength, j.judge_again_at),
         (State::Running, Strength::ServerSays, Some(t(320.0)))
     );
-    assert_eq!(j.takeover_since, Some(t(3.0)));
+    assert_eq!(takeover(&j), Some((t(3.0), None)));
     let j = judged(&r, &[], Rules::default(), Some(says("running", 200.0)), 320.0);
     assert_eq!((j.state, j.strength), (State::Abandoned, Strength::Presumed));
 }
@@ -201,10 +195,36 @@ fn stored_words_are_kept_and_unknown_ones_never_count_as_done() {
 fn without_owner_or_time_nothing_is_presumed() {
     let bare = Row { owner: None, claimed_at: None, ..row("r", "running", "A", 0.0) };
     let j = judged(&bare, &[row("b", "done", "B", 3.0)], Rules::default(), None, 1e6);
-    assert_eq!((j.state, j.judge_again_at, j.takeover_since), (State::Running, None, None));
+    assert_eq!((j.state, j.judge_again_at, j.takeover), (State::Running, None, None));
     let no_owner = Row { owner: None, ..row("r", "running", "A", 0.0) };
     assert_eq!(
         judged(&no_owner, &[row("b", "done", "B", 3.0)], Rules::default(), None, 10.0).state,
         State::Running
     );
+}
+
+fn takeover(j: &Judged) -> Option<(Time, Option<f64>)> {
+    j.takeover.map(|x| (x.at, x.limit_s))
+}
+
+/// Whoever looked, and whenever: what the ledger says of a takeover is one time.
+#[test]
+fn a_takeover_is_of_the_claim_and_never_of_a_look() {
+    let r = row("r", "running", "A", 0.0);
+    let words = [
+        None,
+        Some(says("running", 50.0)),
+        Some(says("abandoned", 60.0)),
+        Some(says("running", 130.0)),
+    ];
+    for word in words {
+        for now in [70.0, 119.0, 135.0, 240.0] {
+            let word = word.clone().filter(|w| w.at <= t(now));
+            let j = judged(&r, &[], Rules::default(), word.clone(), now);
+            assert_eq!(takeover(&j), Some((t(120.0), Some(120.0))), "{word:?} {now}");
+        }
+    }
+    // Of a table that is not the reference's nobody knows what its server does.
+    let other = Row { takes_over: false, ..r };
+    assert!(!judged(&other, &[], Rules::default(), None, 130.0).takeover.unwrap().known);
 }

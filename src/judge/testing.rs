@@ -20,6 +20,7 @@ pub(crate) fn row(request_id: &str, status: &str, owner: &str, claimed: f64) -> 
         owner: Some(owner.into()),
         claimed_at: Some(t(claimed)),
         args_hash: Some("h".into()),
+        takes_over: true,
         ..Row::default()
     }
 }

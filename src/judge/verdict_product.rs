@@ -66,8 +66,12 @@ fn ledgers() -> Vec<Facts> {
                     strength,
                     why: "why".into(),
                     judge_again_at: None,
-                    takeover_since: takeover,
-                    takeover_limit_s: takeover.map(|_| 120.0),
+                    takeover: takeover.map(|at| crate::judge::words::Takeover {
+                        at,
+                        limit_s: Some(120.0),
+                        known: effects == 0,
+                        by_word: false,
+                    }),
                     skew_s: None,
                     seal: Seal,
                 };

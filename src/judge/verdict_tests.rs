@@ -135,7 +135,24 @@ fn running_rows() {
         &[Working],
         "do not repeat blindly, look at the effect",
     );
-    expect(&with_row("abandoned", 0, false, NOW), &[Stalled], "may still be working");
+    // The ledger's own word, and nothing that was judged.
+    let stored = with_row("abandoned", 0, false, NOW);
+    expect(&stored, &[Stalled], "the ledger's own word is 'abandoned'");
+    assert!(!conclude(&stored, t(NOW)).next.contains("still be working"));
+    // Of a table that is not the reference's nobody knows what a repeat does.
+    for now in [22.0, NOW] {
+        let mut f = with_row("running", 0, false, now);
+        f.row.as_mut().unwrap().takes_over = false;
+        f.judged = f
+            .row
+            .as_ref()
+            .map(|r| judge_row(r, &OwnerView::default(), Rules::default(), None, None, t(now)));
+        let next = conclude(&f, t(now)).next;
+        assert!(next.contains("that server's own rule") && !next.contains("take over"), "{next}");
+    }
+    let mut none = with_row("", 0, false, NOW);
+    none.judged.as_mut().unwrap().state = State::Unmapped(String::new());
+    expect(&none, &[Unmapped], "its row holds no status (NULL or empty)");
     expect(&with_row("abandoned", 0, true, NOW), &[Abandoned], REPEAT);
 }
 

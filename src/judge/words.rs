@@ -73,6 +73,20 @@ impl Strength {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Seal;
 
+/// From when a server lets a repeat take a running row over: a function of the ledger alone, so that it is one time
+/// wherever and whenever somebody looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Takeover {
+    /// From when.
+    pub at: Time,
+    /// The assumed stale limit in seconds that it rests on; `None`: another owner claimed then.
+    pub limit_s: Option<f64>,
+    /// This kind of server is known to take over; of any other nobody knows what a repeat does.
+    pub known: bool,
+    /// The server that was asked calls the row another's: it would let a repeat in at once.
+    pub by_word: bool,
+}
+
 /// A row's state with its evidence, as judgement made it. Read everywhere, written nowhere else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
@@ -84,11 +98,8 @@ pub struct Judged {
     pub(crate) why: String,
     /// When a `running` row can next be judged otherwise without any change of the file (its stale limit).
     pub(crate) judge_again_at: Option<Time>,
-    /// Since when the server lets a repeat take over, as far as redial can tell.
-    pub(crate) takeover_since: Option<Time>,
-    /// The assumed stale limit in seconds, where `takeover_since` (or, while there is none, `judge_again_at`) rests on it
-    /// alone.
-    pub(crate) takeover_limit_s: Option<f64>,
+    /// How a repeat of a running row is let in.
+    pub(crate) takeover: Option<Takeover>,
     /// The claim lies in the future by this many seconds: clock skew.
     pub(crate) skew_s: Option<f64>,
     pub(super) seal: Seal,
@@ -102,8 +113,7 @@ impl Judged {
             strength,
             why,
             judge_again_at: None,
-            takeover_since: None,
-            takeover_limit_s: None,
+            takeover: None,
             skew_s: None,
             seal: Seal,
         }

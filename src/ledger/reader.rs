@@ -296,7 +296,8 @@ impl<'c> Reader<'c> {
             r.tool.as_ref(),
         ];
         let columns = columns.map(|c| column("r", c.map(String::as_str))).join(", ");
-        format!("SELECT r.{}, {columns} FROM {} AS r", r.source.pos, r.source.from)
+        let takes_over = u8::from(r.is_of_the_reference());
+        format!("SELECT r.{}, {columns}, {takes_over} FROM {} AS r", r.source.pos, r.source.from)
     }
 
     pub(super) fn query<T, P: Params>(
@@ -445,6 +446,7 @@ pub(super) fn row(r: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         owner: value::text(r.get_ref(5)?),
         claimed_at: value::time(r.get_ref(6)?),
         tool: value::text(r.get_ref(7)?),
+        takes_over: r.get(8)?,
         effects: Vec::new(),
         same: None,
     })

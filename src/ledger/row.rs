@@ -26,6 +26,8 @@ pub struct Row {
     pub claimed_at: Option<Time>,
     /// The tool, where the table has such a column.
     pub tool: Option<String>,
+    /// The table is the reference's: its server is known to let a repeat take over a running row.
+    pub takes_over: bool,
     /// Effects that carry this request_id, oldest first; of an id that several rows have, those that are this row's.
     pub effects: Vec<Effect>,
     /// Other rows have the same id.

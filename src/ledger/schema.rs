@@ -57,6 +57,16 @@ pub struct Requests {
     pub(super) keyed: bool,
 }
 
+impl Requests {
+    /// Table and columns are those of the reference.
+    pub(super) fn is_of_the_reference(&self) -> bool {
+        let columns = [&self.args_hash, &self.result, &self.owner, &self.claimed_at];
+        let names = ["args_hash", "result", "owner", "claimed_at"];
+        let all = columns.iter().zip(names).all(|(c, name)| c.as_deref() == Some(name));
+        all && self.table == "requests" && self.id == "request_id" && self.status == "status"
+    }
+}
+
 /// The effects table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effects {

@@ -3,7 +3,7 @@
 
 use super::history::Histories;
 use super::lookup::{self, LookUp};
-use crate::journal::{Call, Generation, Session};
+use crate::journal::{AnswerStatus, Call, Generation, Session};
 use crate::judge::observed::{GoesOn, OwnerEnd, owner_end, owner_generations};
 use crate::judge::{
     Facts, HashCheck, Judged, LedgerView, Observed, OwnerView, Pairing, Rules, ServerWord, Tie,
@@ -131,7 +131,9 @@ impl<'a> Context<'a> {
         let own_effects = ledger.row.as_ref().is_none_or(Row::has_own_effects);
         let read = matches!(ledger.view, LedgerView::Read(_));
         let judged = ledger.row.as_ref().map(|r| self.judge(r));
-        let server_says = self.server_word(request_id).filter(|w| meant && holds(w, &ledger));
+        let server_says = self
+            .server_word(request_id)
+            .filter(|w| meant && holds(w, &ledger) && !overtaken(w, &calls));
         let twins = ledger
             .twins
             .iter()
@@ -171,6 +173,16 @@ impl<'a> Context<'a> {
         let of_calls = s.generations.iter().filter(|g| calls.iter().any(|c| c.generation == g.n));
         of_calls.filter_map(of).collect()
     }
+}
+
+/// A call was answered as done since: whoever was at work then, it is not being worked on now.
+fn overtaken(word: &ServerWord, calls: &[Call]) -> bool {
+    let done = |c: &Call| {
+        c.settled
+            .as_ref()
+            .is_some_and(|s| s.at > word.at && s.answer_status == Some(AnswerStatus::Done))
+    };
+    matches!(&*word.status, "running" | "abandoned" | "unknown") && calls.iter().any(done)
 }
 
 /// Whether the server can still mean what it said: not when the row was claimed since, nor when it is done by now.

@@ -258,3 +258,26 @@ fn what_a_tool_says_later_changes_no_earlier_call() {
     let work: Vec<Time> = ctx.calls_of("r").iter().map(|c| c.sent_at).collect();
     assert_eq!(work, [t(0.5)], "before the list nobody had said so; after it, it had been said");
 }
+
+#[test]
+fn a_good_answer_overtakes_an_earlier_look_up() {
+    let mut tape = Tape::new();
+    tape.open(0.0, 1);
+    tape.call(1.0, 1, 1, LOOK_UP, "r");
+    tape.answer(2.0, 1, 1, r#"{"request_id":"r","status":"abandoned"}"#);
+    let says = |tape: &Tape| {
+        let (owners, histories) = (OwnerView::default(), Histories::default());
+        let ctx = Context::new(&histories, &owners, Rules::default(), t(10.0)).with_session(
+            &tape.session,
+            LOOK_UP,
+            Pairing::Unproven,
+            &[],
+        );
+        let facts = ctx.gather("r", LedgerFacts::default(), HashCheck::NotChecked);
+        facts.server_says.map(|w| w.status)
+    };
+    assert_eq!(says(&tape).as_deref(), Some("abandoned"));
+    tape.call(3.0, 1, 2, "create_ticket", "r");
+    tape.answer(4.0, 1, 2, r#"{"status":"done","ticket_id":"T-1"}"#);
+    assert_eq!(says(&tape), None);
+}

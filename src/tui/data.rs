@@ -89,8 +89,37 @@ pub struct LookUp {
     pub status: String,
     /// The whole answer, as JSON text.
     pub answer: String,
-    /// Whether it agrees with the ledger; `None` where there is nothing to compare.
-    pub agrees: Option<bool>,
+    /// How it stands to the ledger and to what was heard since.
+    pub agrees: Agrees,
+}
+
+/// How a look-up's word stands to the ledger's stored one, and to news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Agrees {
+    /// There is nothing to compare.
+    #[default]
+    Unknown,
+    /// The ledger has the same word, or no row where the server knows none.
+    Same,
+    /// The server calls another's row abandoned that the ledger has as running.
+    Running,
+    /// The ledger denies it.
+    Denied,
+    /// It was said before the request became what it is now.
+    Outdated,
+}
+
+impl Agrees {
+    /// For the end of "the server says X".
+    pub fn words(self) -> &'static str {
+        match self {
+            Agrees::Unknown => "",
+            Agrees::Same => ", as the ledger does",
+            Agrees::Running => ", of a row that the ledger has as running",
+            Agrees::Denied => ", the ledger says otherwise",
+            Agrees::Outdated => ", before what is known now",
+        }
+    }
 }
 
 /// What has to be answered before a call goes out (design: "The gate").

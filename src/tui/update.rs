@@ -117,12 +117,12 @@ fn take(app: &mut App, msg: Msg, out: &mut Vec<Effect>) {
             came_of(app, &request_id, came);
             app.said = Some(match answer {
                 Ok(found) => {
-                    let tone = if found.agrees == Some(false) { Tone::Bad } else { Tone::Good };
-                    let agrees = match found.agrees {
-                        Some(true) => ", as the ledger does",
-                        Some(false) => ", the ledger says otherwise",
-                        None => "",
+                    let tone = if found.agrees == super::data::Agrees::Denied {
+                        Tone::Bad
+                    } else {
+                        Tone::Good
                     };
+                    let agrees = found.agrees.words();
                     (tone, format!("{request_id}: the server says {}{agrees}", found.status))
                 }
                 Err(why) => (Tone::Bad, format!("{request_id} could not be looked up: {why}")),

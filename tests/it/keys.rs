@@ -54,9 +54,15 @@ fn finding_asks_once_and_says_what_came() {
     };
     update(
         &mut a,
-        Msg::LookedUp { request_id: "night-007".into(), answer: Ok(answer(Some(true))) },
+        Msg::LookedUp {
+            request_id: "night-007".into(),
+            answer: Ok(answer(redial::tui::data::Agrees::Running)),
+        },
     );
-    assert_eq!(said(&a), "night-007: the server says abandoned, as the ledger does");
+    assert_eq!(
+        said(&a),
+        "night-007: the server says abandoned, of a row that the ledger has as running"
+    );
     assert_eq!(press(&mut a, "f"), find);
     update(
         &mut a,

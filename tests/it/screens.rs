@@ -387,8 +387,12 @@ fn hostile_text_in_any_field_never_reaches_the_terminal() {
             detail.line = line.clone();
             detail.hash_why = h();
             detail.history = vec![(night::NIGHT, h())];
-            detail.looked_up =
-                Some(LookUp { at: night::NIGHT, status: h(), answer: h(), agrees: None });
+            detail.looked_up = Some(LookUp {
+                at: night::NIGHT,
+                status: h(),
+                answer: h(),
+                agrees: redial::tui::data::Agrees::Unknown,
+            });
             update(&mut app, Msg::Detail { request_id: h(), detail: Some(detail) });
             update(
                 &mut app,

@@ -17,7 +17,9 @@ use crate::model::history::Step;
 use crate::model::lookup;
 use crate::shell;
 use crate::time::Time;
-use crate::tui::data::{Anew, Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report};
+use crate::tui::data::{
+    Agrees, Anew, Check, Detail, Gate, LookUp, Plan, Question, Reissue, Report,
+};
 use crate::tui::dialog::MOVING;
 use crate::tui::msg::{Effect, Msg};
 use std::time::Duration;
@@ -64,15 +66,21 @@ pub fn detailed(request: Request, history: &[Step], looked: Option<&lookup::Look
 
 fn look_up_line(l: &lookup::LookUp, request: &Request) -> LookUp {
     let status = l.status.clone().unwrap_or_else(|| "something without a status".into());
-    let agrees = match (request.facts.row.as_ref().map(|r| r.status.as_str()), status.as_str()) {
-        (Some(stored), said) if stored == said => Some(true),
-        (Some("running"), "abandoned") | (None, "unknown") => Some(true),
-        (Some(_), "unknown") | (None, "done") => Some(false),
-        _ => None,
+    let stored = request.facts.row.as_ref().map(|r| r.status.as_str());
+    // Of several rows nobody can say which one it was about.
+    let meant = request.facts.row.as_ref().is_none_or(crate::ledger::Row::is_meant);
+    let agrees = match (stored, status.as_str()) {
+        // The newest word wins, and this one no longer holds.
+        _ if l.status.is_some() && meant && request.facts.server_says.is_none() => Agrees::Outdated,
+        _ if !meant => Agrees::Unknown,
+        // Without a ledger there is nothing to agree with.
+        _ if request.how.is_none() => Agrees::Unknown,
+        (Some(stored), said) if stored == said => Agrees::Same,
+        (None, "unknown") => Agrees::Same,
+        (Some("running"), "abandoned") => Agrees::Running,
+        (Some(_), "unknown") | (None, "done") => Agrees::Denied,
+        _ => Agrees::Unknown,
     };
-    // Without a ledger there is nothing to agree with, nor with what was claimed later.
-    let later = request.facts.row.as_ref().and_then(|r| r.claimed_at).is_some_and(|t| t > l.at);
-    let agrees = agrees.filter(|_| request.how.is_some() && !later);
     LookUp { at: l.at, status, answer: l.answer.clone(), agrees }
 }
 

@@ -11,7 +11,7 @@ use crate::model::UNREADABLE;
 use crate::text;
 use crate::time::Time;
 use crate::tui::app::Pane;
-use crate::tui::data::{Detail, Line};
+use crate::tui::data::{Agrees, Detail, Line};
 use crate::words::glyph;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -389,12 +389,12 @@ fn server(page: &mut Page, full: Option<&Detail>) {
     page.part("server");
     match &d.looked_up {
         Some(l) => {
-            let agrees = match l.agrees {
-                Some(true) => ", as the ledger does",
-                Some(false) => ", unlike the ledger",
-                None => "",
+            let agrees = l.agrees.words();
+            let (says, style) = match l.agrees {
+                Agrees::Outdated => ("said", t.dim.style()),
+                _ => ("says", t.text.style()),
             };
-            page.timed(Some(l.at), "", &format!("says {}{agrees}", l.status), t.text.style());
+            page.timed(Some(l.at), "", &format!("{says} {}{agrees}", l.status), style);
             page.long(&l.answer, t.dim);
         }
         None => {
