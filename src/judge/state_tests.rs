@@ -98,7 +98,7 @@ fn the_servers_word_counts_unless_redial_started_that_server() {
     let ours = ServerWord { started_by_us: Some(t(5.0)), ..says("abandoned", 10.0) };
     let j = judged(&r, &[], Rules::default(), Some(ours.clone()), 12.0);
     assert_eq!((j.state, j.strength), (State::Running, Strength::Stored));
-    assert!(j.why.contains("says nothing"), "{}", j.why);
+    assert!(j.why.contains("started since proves nothing"), "{}", j.why);
     assert_eq!(judged(&r, &[], Rules::default(), Some(ours), 121.0).strength, Strength::Presumed);
     // A process that was here before the claim can tell its own rows from others'.
     let before = ServerWord { started_by_us: Some(t(-5.0)), ..says("abandoned", 10.0) };
