@@ -281,9 +281,9 @@ pub fn ends(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n… {hidden} characters are not shown …\n{tail}"))
 }
 
-/// One line on stderr. A closed stderr is no reason to fail.
+/// One line on stderr, in one piece: whoever reads it never has half of it. A closed stderr is no reason to fail.
 pub fn to_stderr(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 #[cfg(test)]

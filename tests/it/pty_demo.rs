@@ -27,7 +27,7 @@ fn keys_finish_the_abandoned_request_and_a_second_try_changes_nothing() {
         pty.wait_for(fact);
     }
     pty.send("f");
-    pty.wait_for("the server says abandoned, as the ledger does");
+    pty.wait_for("the server says abandoned, of a row that the ledger has as running");
     pty.send("r");
     pty.wait_for("Send exactly this call? Enter sends it");
     pty.answer("\r");

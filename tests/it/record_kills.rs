@@ -160,7 +160,9 @@ fn a_killed_tap_before_http_leaves_a_readable_file_and_a_server_that_serves_on()
             }
             asked
         });
-        std::thread::sleep(Duration::from_micros(20_000 + random.below(60_000)));
+        let written = || std::fs::read_to_string(&out).ok()?.contains(r#""seq":1,"#).then_some(());
+        until("something is written down", written);
+        std::thread::sleep(Duration::from_micros(random.below(60_000)));
         tap.kill().unwrap();
         assert_eq!(tap.wait().unwrap().signal(), Some(9));
         assert!(asking.join().unwrap() > 0, "the client noticed and ended");

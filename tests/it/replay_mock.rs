@@ -279,7 +279,8 @@ fn a_recording_that_saw_the_owner_end_is_heard_by_reissue_and_replay() {
         .unwrap();
     let mut stdin = tap.stdin.take().unwrap();
     // What a server says of itself before anybody asks it anything names it.
-    let booted = || std::fs::read_to_string(&out).ok()?.contains("boot id").then_some(());
+    let whole = r#""kind":"stderr","text":"boot id"#;
+    let booted = || std::fs::read_to_string(&out).ok()?.contains(whole).then_some(());
     until("the server has named itself", booted);
     for line in [
         r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
