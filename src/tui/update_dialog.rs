@@ -145,13 +145,7 @@ pub fn act(app: &mut App, action: Action, out: &mut Vec<Effect>) {
                 review.args.undo();
             });
         }
-        Action::Up | Action::Down => {
-            if let Some(d) = dialog_mut(app) {
-                let by = if action == Action::Up { -1 } else { 1 };
-                d.scroll = d.scroll.saturating_add_signed(by);
-            }
-        }
-        _ => {}
+        _ => super::update_scroll::read(app, action),
     }
 }
 

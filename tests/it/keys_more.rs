@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use redial::keys::action::{self, Action, Context, Entry, TABLE};
 use redial::keys::keymap::Keymap;
 use redial::tui::app::Hit;
+use redial::tui::data::Question;
 use redial::tui::form::Form;
 use redial::tui::list::Sort;
 use redial::tui::msg::Mouse;
@@ -110,7 +111,7 @@ fn look(a: &mut App) {
     let mut terminal = ratatui::Terminal::new(backend).unwrap();
     let theme = a.themes.theme().clone();
     terminal.draw(|frame| view(a, &theme, &mut seen, frame)).unwrap();
-    a.hits = seen.hits;
+    (a.hits, a.cut) = (seen.hits, seen.cut);
 }
 
 fn place(a: &App, wanted: impl Fn(&Hit) -> bool) -> Rect {
@@ -152,7 +153,7 @@ fn the_mouse_selects_scrolls_and_presses_the_footer_and_never_sends() {
         mouse(&mut a, row, Mouse::Click);
         assert_eq!(selected(&a), before);
         press(&mut a, "<esc>");
-        open_dialog(&mut a, redial::tui::data::Question::Preview);
+        open_dialog(&mut a, Question::Preview);
         look(&mut a);
         let send = place(&a, |h| *h == Hit::Key(Action::Send));
         assert!(mouse(&mut a, send, Mouse::Click).is_empty());
@@ -409,7 +410,7 @@ fn the_log_tells_what_was_sent_and_what_came_of_it() {
     press(&mut a, "L");
     assert!(shown(&a).contains("Nothing was sent by this run"));
     press(&mut a, "<esc>f");
-    open_dialog(&mut a, redial::tui::data::Question::Preview);
+    open_dialog(&mut a, Question::Preview);
     press(&mut a, "<enter><esc>");
     let id = "night-007".to_owned();
     update(&mut a, Msg::LookedUp { request_id: id.clone(), answer: Err("it is gone".into()) });
@@ -622,4 +623,36 @@ fn did(e: &Entry, a: &App, pressed: &[Effect]) -> bool {
         (_, A::Help) => matches!(a.overlay, Some(Overlay::Help(_))),
         other => panic!("nobody says what {other:?} does"),
     }
+}
+
+#[test]
+fn a_question_without_room_is_read_piece_by_piece_and_not_answered() {
+    let mut a = app((140, 40));
+    open_dialog(&mut a, Question::Type);
+    update(&mut a, Msg::Resize(44, 10));
+    look(&mut a);
+    assert!(a.cut && a.standing().is_none(), "{}", shown(&a));
+    let first = shown(&a);
+    assert!(first.contains("No room for") && first.contains("Pagedown"), "{first}");
+    // All of it can be read, up to the line that says what to type.
+    let mut read = first.clone();
+    for _ in 0..30 {
+        assert!(press(&mut a, "<pagedown>").is_empty());
+        look(&mut a);
+        read += &shown(&a);
+    }
+    for text in ["tools/call", "\"request_id\"", "To send it all the same"] {
+        assert!(read.contains(text), "{text}: {read}");
+    }
+    press(&mut a, "<home>");
+    assert_eq!(shown(&a), first);
+    press(&mut a, "<end>");
+    look(&mut a);
+    assert!(shown(&a).contains("doesn't."), "{}", shown(&a));
+    // What is typed at it counts nowhere.
+    assert!(press(&mut a, "night-007<enter>").is_empty());
+    update(&mut a, Msg::Resize(140, 40));
+    look(&mut a);
+    assert!(!a.cut && !shown(&a).contains("No room"));
+    assert!(press(&mut a, "<enter>").is_empty());
 }

@@ -159,7 +159,8 @@ fn what_is_copied_reaches_the_clipboard_and_a_file() {
     let kept = folder.path().join("state/redial/copied.txt");
     assert_eq!(fs::read_to_string(&kept).unwrap(), "night-002");
     pty.send("yrow\r");
-    pty.wait_for("the row as JSON");
+    // The list to choose from says the name as well; only what came of it has the colon.
+    pty.wait_for("the row as JSON: ");
     let row = fs::read_to_string(kept).unwrap();
     let row: serde_json::Value = serde_json::from_str(&row).unwrap();
     assert_eq!(

@@ -158,14 +158,12 @@ fn question(
     ask(ui, review, &mut foot);
     // The arguments get what is left between what is known and the question, at least a few lines.
     let room = usize::from(area.height).saturating_sub(2);
+    // A person agrees to what could be read, the question and its reasons included.
+    if called + foot.lines.len() + 2 > room {
+        return cut_off(ui, (dialog, review), title, [above, below, foot], area, frame);
+    }
     if above.lines.len() + foot.lines.len() + 2 > room {
         above.lines.truncate(called);
-    }
-    // A person agrees to what could be read, the question and its reasons included.
-    if above.lines.len() + foot.lines.len() + 2 > room {
-        ui.seen.cut = true;
-        foot = Body::new(width);
-        foot.text("No room for the whole question: until there is, nothing is sent.", t.warn);
     }
     let wanted = args_lines(review, width).clamp(2, 12);
     let fixed = above.lines.len() + foot.lines.len();
@@ -186,6 +184,35 @@ fn question(
     arguments(ui, review, b, frame);
     draw_lines(ui, foot.lines, 0, d, frame);
     draw_lines(ui, below.lines, dialog.scroll, c, frame);
+}
+
+/// The question where not all of it has room: it can be read piece by piece, and not be answered.
+fn cut_off(
+    ui: &mut Ui,
+    (dialog, review): (&Dialog, &Review),
+    title: &str,
+    [mut all, below, foot]: [Body; 3],
+    area: Rect,
+    frame: &mut Frame,
+) {
+    let t = ui.theme;
+    ui.seen.cut = true;
+    for line in review.args.lines() {
+        all.pair("", t.dim, line, t.text);
+    }
+    all.lines.extend(below.lines);
+    all.lines.extend(foot.lines);
+    let mut notice = Body::new(all.width);
+    let on = ui.app.keymap.word(Context::Reissue, Action::PageDown);
+    let says =
+        format!("No room for the whole question: until there is, nothing is sent. {on} reads on.");
+    notice.text(&says, t.warn);
+    let (high, lines) = (notice.lines.len() as u16, notice.lines.len() + all.lines.len());
+    let place = frame_box(ui, title, all.width, lines, area, frame);
+    draw_lines(ui, notice.lines, 0, place, frame);
+    let high = high.min(place.height);
+    let rest = Rect { y: place.y + high, height: place.height - high, ..place };
+    draw_lines(ui, all.lines, dialog.scroll, rest, frame);
 }
 
 /// How many lines the arguments take when wrapped.
