@@ -114,6 +114,23 @@ pub fn truncate<'a>(text: &'a str, max: usize, ellipsis: &str) -> Cow<'a, str> {
     Cow::Borrowed(text)
 }
 
+/// The end of `text` that takes at most `max` cells, behind `…` where something is cut: what is typed is seen where its
+/// cursor is.
+pub fn tail(text: &str, max: usize) -> Cow<'_, str> {
+    if width(text) <= max {
+        return Cow::Borrowed(text);
+    }
+    let (mut used, mut from) = (1, text.len());
+    for (at, g) in text.grapheme_indices(true).rev() {
+        used += cell_width(g);
+        if used > max {
+            break;
+        }
+        from = at;
+    }
+    Cow::Owned(format!("…{}", &text[from..]))
+}
+
 /// `text` cut (with `…`) or filled with spaces on the right to exactly `cells` cells.
 pub fn pad(text: &str, cells: usize) -> String {
     let mut out = truncate(text, cells, "…").into_owned();
@@ -294,6 +311,15 @@ mod tests {
     use ratatui::layout::Rect;
     use ratatui::text::Span;
     use ratatui::widgets::Widget;
+
+    #[test]
+    fn what_is_typed_is_cut_at_its_beginning() {
+        for (text, cells, want) in
+            [("abc", 3, "abc"), ("abcd", 3, "…cd"), ("夜夜夜", 4, "…夜"), ("ab", 0, "…")]
+        {
+            assert_eq!(tail(text, cells), want);
+        }
+    }
 
     #[test]
     fn hostile_text_is_shown_not_obeyed() {

@@ -25,6 +25,7 @@ pub mod runtime;
 pub mod teach;
 pub mod term;
 pub mod theme;
+mod through;
 pub mod timeline;
 pub mod tree;
 pub mod update;

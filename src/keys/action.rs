@@ -338,6 +338,8 @@ pub static TABLE: &[Entry] = {
         entry(Form, A::Accept, true, "answer", &["enter"], "send these values to the server"),
         entry(Form, A::Down, true, "next field", &["tab", "down"], "go to the next field"),
         entry(Form, A::Up, false, "field back", &["shift-tab", "up"], "go to the field before"),
+        entry(Form, A::PageUp, false, "page up", &["pageup"], "read up by a page"),
+        entry(Form, A::PageDown, false, "page down", &["pagedown"], "read down by a page"),
         entry(Form, A::Decline, true, "decline", &["ctrl-d"], "tell the server no"),
         entry(Form, A::Close, true, "later", &["esc"], "leave it open; the call goes on waiting"),
         entry(Form, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
@@ -413,9 +415,13 @@ pub static TABLE: &[Entry] = {
         entry(Reading, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Cancel, A::Cancel, true, "cancel it", &["y"], "tell the server that the call is no longer wanted"),
         entry(Cancel, A::StopWaiting, true, "stop waiting", &["w"], "stop waiting instead, and keep listening"),
+        entry(Cancel, A::PageUp, false, "page up", &["pageup"], "read up by a page"),
+        entry(Cancel, A::PageDown, false, "page down", &["pagedown"], "read down by a page"),
         entry(Cancel, A::Close, true, "leave it", &["esc", "n", "q", "enter"], "go on waiting"),
         entry(Cancel, A::Quit, false, "quit", &["ctrl-c"], "quit; asks while calls are in flight"),
         entry(Quit, A::QuitNow, true, "quit now", &["y", "ctrl-c"], "quit all the same"),
+        entry(Quit, A::PageUp, false, "page up", &["pageup"], "read up by a page"),
+        entry(Quit, A::PageDown, false, "page down", &["pagedown"], "read down by a page"),
         entry(Quit, A::Close, true, "stay", &["esc", "n", "q", "enter"], "stay here"),
     ]
 };

@@ -214,8 +214,10 @@ pub struct App {
     pub stderr_file: Arc<FileTail>,
     /// Where the last frame put what.
     pub hits: Vec<(Rect, Hit)>,
-    /// The last frame had no room for the whole question: it can't be answered.
+    /// Not all of the question has been on the screen: it can't be answered.
     pub cut: bool,
+    /// How far it has been read, where it is taller than its place.
+    pub through: super::through::Through,
     /// When a key is an answer.
     pub answering: Answering,
     pub(super) seq: u64,
@@ -278,6 +280,7 @@ impl App {
             stderr_file: Arc::default(),
             hits: Vec::new(),
             cut: false,
+            through: super::through::Through::default(),
             answering: Answering::default(),
             seq: 0,
             quitting: false,

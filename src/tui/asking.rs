@@ -9,12 +9,14 @@ use crate::keys::action::{Action, Context};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl App {
-    /// The question that stands, as a fingerprint of all that is asked: another one when anything of it changes. None
-    /// where nothing is asked, or the terminal is too small to show all of it.
+    /// The question that can be answered: none where not all of it has been on the screen.
     pub fn standing(&self) -> Option<u64> {
-        if self.is_too_small() || self.cut {
-            return None;
-        }
+        if self.is_too_small() || self.cut { None } else { self.asked() }
+    }
+
+    /// The question that stands, as a fingerprint of all that is asked: another one when anything of it changes. None
+    /// where nothing is asked.
+    pub fn asked(&self) -> Option<u64> {
         let words = match self.overlay.as_ref()? {
             Overlay::Reissue(d) => {
                 let r = d.review()?;
@@ -68,7 +70,10 @@ pub(super) fn worth(
 
 /// Says why nothing happened: silence looks like a hang.
 pub(super) fn too_early(app: &mut App) {
-    let why =
-        "that came too early, or right behind another key; it decides nothing: press it once more";
+    let why = if app.cut {
+        "not all of the question has been on the screen; until then nothing is decided"
+    } else {
+        "that came too early, or right behind another key; it decides nothing: press it once more"
+    };
     app.said = Some((Tone::Plain, why.into()));
 }

@@ -8,7 +8,6 @@ use super::input::{self, Input, Typed};
 use super::msg::{Effect, Mouse, Msg};
 use super::term::{self, Screen};
 use super::update::update;
-use super::update_scroll::clamp;
 use crate::error::{Error, Exit, Result};
 use crate::keys::Key;
 use crate::signals::Ends;
@@ -79,9 +78,7 @@ async fn turn(
         }
         if dirty && (urgent || drawn.elapsed() >= FRAME) {
             let seen = screen.draw(app)?;
-            clamp(app, seen.detail_most, seen.overlay_most);
-            app.cut = seen.cut;
-            std::mem::swap(&mut app.hits, &mut seen.hits);
+            app.drew(seen);
             (dirty, urgent, drawn) = (false, false, Instant::now());
             take(app, port, Msg::Drawn { at: drawn - began });
         }

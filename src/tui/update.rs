@@ -339,11 +339,13 @@ fn act(app: &mut App, context: Context, action: Action, out: &mut Vec<Effect>) {
         Context::Cancel => match action {
             Action::Cancel | Action::StopWaiting => main::give_up(app, action, out),
             Action::Quit => quit(app, out),
-            _ => app.overlay = None,
+            Action::Close => app.overlay = None,
+            other => read(app, other),
         },
         _ => match action {
             Action::QuitNow => leave(app, out),
-            _ => app.overlay = None,
+            Action::Close => app.overlay = None,
+            other => read(app, other),
         },
     }
 }

@@ -80,6 +80,7 @@ fn edit(app: &mut App, change: impl FnOnce(&mut String), typed: Option<char>) {
         }
         Some(Overlay::Form) => {
             let Some(form) = app.questions.first_mut() else { return };
+            app.through.follows = true;
             match typed {
                 Some(c) => form.type_char(c),
                 None => {
@@ -309,8 +310,10 @@ fn asked(app: &mut App, action: Action, out: &mut Vec<Effect>) {
     };
     let n = form.fields.len().max(1);
     match action {
-        Action::Up => form.at = (form.at + n - 1) % n,
-        Action::Down => form.at = (form.at + 1) % n,
+        Action::Up | Action::Down => {
+            form.at = (form.at + if action == Action::Up { n - 1 } else { 1 }) % n;
+            app.through.follows = true;
+        }
         Action::Close => app.overlay = None,
         Action::Accept => match form.content() {
             Some(content) => answer(app, Some(content), out),
@@ -322,7 +325,7 @@ fn asked(app: &mut App, action: Action, out: &mut Vec<Effect>) {
             }
         },
         Action::Decline => answer(app, None, out),
-        _ => {}
+        other => super::update_scroll::read(app, other),
     }
 }
 

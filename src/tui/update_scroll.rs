@@ -100,11 +100,18 @@ fn is_in(pane: Pane, column: &[Pane]) -> bool {
 
 /// Movement in a text that is read.
 pub(super) fn read(app: &mut App, action: Action) {
-    let page = isize::try_from(app.size.1 / 2).unwrap_or(8).max(1);
-    let Some(by) = lines_of(action, page) else { return };
+    // A page of a question is what was shown of it: none of its lines is passed over.
+    let page = match app.through.page {
+        0 => usize::from(app.size.1 / 2).max(1),
+        page => page,
+    };
+    let Some(by) = lines_of(action, page as isize) else { return };
     let scroll = match &mut app.overlay {
         Some(Overlay::Help(Reading { scroll, .. }) | Overlay::Log { scroll }) => scroll,
         Some(Overlay::Reissue(d)) => &mut d.scroll,
+        Some(Overlay::Form | Overlay::Cancel(_) | Overlay::Quit) => {
+            return app.through.scroll(by);
+        }
         _ => return,
     };
     *scroll = scroll.saturating_add_signed(by);

@@ -19,6 +19,7 @@ mod verify;
 use super::app::{App, Hit, Overlay, Pane};
 use super::layout::{self, Shape};
 use super::theme::Theme;
+use super::through::Part;
 use cells::Cells;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -40,8 +41,8 @@ pub struct Seen {
     timeline_at: usize,
     findings_at: usize,
     text_at: usize,
-    /// The question that stands could not be shown whole.
-    pub cut: bool,
+    /// What was shown of the question that stands.
+    pub part: Option<Part>,
     /// Where what was put, for the mouse; later ones lie over earlier ones.
     pub hits: Vec<(Rect, Hit)>,
 }
@@ -52,7 +53,7 @@ pub fn view(app: &App, theme: &Theme, seen: &mut Seen, frame: &mut Frame) {
     // A theme with a background of its own has all of it.
     frame.buffer_mut().set_style(area, theme.text.style());
     seen.hits.clear();
-    seen.cut = false;
+    seen.part = None;
     let size = (area.width, area.height);
     let layout = layout::of(size, app.pane, app.requests.len(), app.shares);
     if layout.shape == Shape::TooSmall {

@@ -111,7 +111,7 @@ fn look(a: &mut App) {
     let mut terminal = ratatui::Terminal::new(backend).unwrap();
     let theme = a.themes.theme().clone();
     terminal.draw(|frame| view(a, &theme, &mut seen, frame)).unwrap();
-    (a.hits, a.cut) = (seen.hits, seen.cut);
+    a.drew(&mut seen);
 }
 
 fn place(a: &App, wanted: impl Fn(&Hit) -> bool) -> Rect {

@@ -1,6 +1,7 @@
 //! All integration tests in one binary (one link instead of many). A module a subject.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod asking_room;
 mod audit;
 mod audit_fresh;
 mod audit_screen;

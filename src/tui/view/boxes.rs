@@ -2,28 +2,50 @@
 
 use super::Ui;
 use super::cells::{self, Cells};
+use crate::keys::action::{Action, Context};
 use crate::text;
 use crate::tui::app::Hit;
+use crate::tui::through::Part;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 
+/// Characters of a text of others that a question holds; what is longer is not answered.
+const LONGEST: usize = 16_384;
+
 /// Lines of a box in the making.
 pub struct Body {
     pub width: usize,
     pub lines: Vec<Line<'static>>,
+    /// Some text was too long for it.
+    pub beyond: bool,
 }
 
 impl Body {
     pub fn new(width: usize) -> Body {
-        Body { width, lines: Vec::new() }
+        Body { width, lines: Vec::new(), beyond: false }
     }
     pub fn text(&mut self, text: &str, style: impl Into<Style>) {
         let style = style.into();
         for line in text::wrap(&text::visible(text), self.width, 60) {
             self.lines.push(Line::styled(line, style));
+        }
+    }
+    /// Every line of a text that is agreed to, so many cells from the left.
+    pub fn whole(&mut self, left: usize, text: &str, style: impl Into<Style>) {
+        let style = style.into();
+        let (text, cut) = whole(text);
+        self.beyond |= cut > 0;
+        for line in text::wrap(&text::visible(text), self.width.saturating_sub(left), usize::MAX) {
+            let mut row = Cells::new(self.width);
+            row.gap(left);
+            row.put(&line, style);
+            self.lines.push(row.line());
+        }
+        if cut > 0 {
+            self.text(&format!("… {cut} more characters"), style);
         }
     }
     pub fn blank(&mut self) {
@@ -48,6 +70,32 @@ impl Body {
             self.lines.push(row.line());
         }
     }
+}
+
+/// As much of a text as a question holds, and how many characters more there are.
+fn whole(text: &str) -> (&str, usize) {
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => (&text[..at], text[at..].chars().count()),
+        None => (text, 0),
+    }
+}
+
+/// All of a value in pieces so wide, broken at no space: what is typed begins and ends where it does. And whether it is
+/// longer than a question holds.
+pub fn pieces(value: &str, cells: usize) -> (Vec<String>, bool) {
+    let (value, cut) = whole(value);
+    let clean = text::visible(value);
+    let (mut out, mut rest) = (Vec::new(), clean.as_ref());
+    while text::width(rest) > cells.max(2) {
+        let piece = text::truncate(rest, cells.max(2), "").into_owned();
+        let Some(after) = rest.get(piece.len()..).filter(|after| after.len() < rest.len()) else {
+            break;
+        };
+        rest = after;
+        out.push(piece);
+    }
+    out.push(rest.to_owned());
+    (out, cut > 0)
 }
 
 /// The width that texts in a box of the screen `area` get.
@@ -138,4 +186,38 @@ pub fn title(ui: &Ui, name: &str, note: &str, focus: bool, area: Rect, frame: &m
 pub fn reading(ui: &mut Ui, title: &str, body: Body, scroll: usize, area: Rect, frame: &mut Frame) {
     let place = frame_box(ui, title, body.width, body.lines.len(), area, frame);
     draw_lines(ui, body.lines, scroll, place, frame);
+}
+
+/// A box that is answered. Where it has no room for all of its lines, it is read piece by piece; `line` is the one that
+/// is typed into. Returns the place of the lines, and the first of them.
+pub fn asking(
+    ui: &mut Ui,
+    (context, title): (Context, &str),
+    body: Body,
+    line: Option<usize>,
+    area: Rect,
+    frame: &mut Frame,
+) -> (Rect, usize) {
+    let of = body.lines.len();
+    let mut notice = Body::new(body.width);
+    if body.beyond {
+        notice.text("Too long to be read here; it can't be answered here.", ui.theme.warn);
+    } else if of > usize::from(area.height).saturating_sub(2) {
+        let on = ui.app.keymap.word(context, Action::PageDown);
+        let says = format!(
+            "No room for all of it: {on} reads on. It can be answered once all of it was shown."
+        );
+        notice.text(&says, ui.theme.warn);
+    }
+    let high = notice.lines.len();
+    let place = frame_box(ui, title, body.width, high + of, area, frame);
+    draw_lines(ui, notice.lines, 0, place, frame);
+    let high = (high as u16).min(place.height);
+    let rest = Rect { y: place.y + high, height: place.height - high, ..place };
+    let height = usize::from(rest.height);
+    let first = ui.app.through.first(ui.app.asked(), line, height).min(of.saturating_sub(height));
+    let (to, width) = ((first + height).min(of), body.width);
+    ui.seen.part = Some(Part { from: first, to, of, width, beyond: body.beyond });
+    draw_lines(ui, body.lines, first, rest, frame);
+    (rest, first)
 }

@@ -28,6 +28,26 @@ impl Cells {
         self.push(cut.into_owned(), style.into());
     }
 
+    /// What is typed, and its cursor behind it; by its end where it doesn't fit. Tells how many cells the text takes.
+    pub fn typed(
+        &mut self,
+        text: &str,
+        style: impl Into<Style>,
+        cursor: impl Into<Style>,
+    ) -> usize {
+        let clean = text::visible(text);
+        let end = text::tail(&clean, self.left.saturating_sub(1));
+        let wide = text::width(&end);
+        self.push(end.into_owned(), style.into());
+        self.put(" ", cursor);
+        wide
+    }
+
+    /// How many cells are left.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
     /// `text` in exactly `width` cells, left-aligned.
     pub fn cell(&mut self, text: &str, width: usize, style: impl Into<Style>) {
         let clean = text::visible(text::head(text, width));

@@ -10,6 +10,7 @@ use crate::text;
 use crate::time::span;
 use crate::tui::data::{Question, Report};
 use crate::tui::dialog::{Dialog, Review, Stage};
+use crate::tui::through::Part;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -196,7 +197,6 @@ fn cut_off(
     frame: &mut Frame,
 ) {
     let t = ui.theme;
-    ui.seen.cut = true;
     for line in review.args.lines() {
         all.pair("", t.dim, line, t.text);
     }
@@ -212,6 +212,11 @@ fn cut_off(
     draw_lines(ui, notice.lines, 0, place, frame);
     let high = high.min(place.height);
     let rest = Rect { y: place.y + high, height: place.height - high, ..place };
+    // Its answer is given where all of it stands at once.
+    let (of, height) = (all.lines.len(), usize::from(rest.height));
+    let from = dialog.scroll.min(of.saturating_sub(height));
+    let to = (from + height).min(of);
+    ui.seen.part = Some(Part { from, to, of, width: all.width, beyond: true });
     draw_lines(ui, all.lines, dialog.scroll, rest, frame);
 }
 
@@ -344,12 +349,17 @@ fn ask(ui: &Ui, review: &Review, foot: &mut Body) {
             );
             let mut row = Cells::new(foot.width);
             row.put("  ", t.text);
-            row.put(&review.typed, t.input);
-            row.put(" ", t.cursor);
-            if !gate.word.starts_with(&review.typed) {
-                row.put("  that is something else", t.warn);
+            row.typed(&review.typed, t.input, t.cursor);
+            let wrong = "  that is something else";
+            let is_wrong = !gate.word.starts_with(&review.typed);
+            let beside = row.left() >= wrong.len();
+            if is_wrong && beside {
+                row.put(wrong, t.warn);
             }
             foot.lines.push(row.line());
+            if is_wrong && !beside {
+                foot.text(wrong, t.warn);
+            }
         }
         Question::Refused => {
             foot.text(&format!("It is not sent from here. {esc} closes."), t.strong);

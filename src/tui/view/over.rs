@@ -1,14 +1,14 @@
 //! What is chosen from, typed into or walked through, over the screen: lists, JSON texts, the server's question.
 
 use super::Ui;
-use super::boxes::{Body, draw_lines, frame_box, inner_width, reading};
+use super::boxes::{Body, asking, draw_lines, frame_box, inner_width, pieces, reading};
 use super::cells::{self, Cells};
 use super::keep_in_sight;
 use crate::keys::action::{Action, Context};
 use crate::text;
 use crate::time::span;
 use crate::tui::app::Hit;
-use crate::tui::form::{Form, Kind};
+use crate::tui::form::{Field, Form, Kind};
 use crate::tui::pick::Pick;
 use crate::tui::tree::{Shown, View};
 use ratatui::Frame;
@@ -31,9 +31,7 @@ pub fn pick(ui: &mut Ui, pick: &Pick, area: Rect, frame: &mut Frame) {
     let place = frame_box(ui, pick.title(), width, want + 1, area, frame);
     let mut row = Cells::new(width);
     row.put("› ", t.key);
-    row.put(&pick.query, t.input);
-    let x = place.x + 2 + text::width(&text::visible(&pick.query)) as u16;
-    row.put(" ", t.cursor);
+    let x = place.x + 2 + row.typed(&pick.query, t.input, t.cursor) as u16;
     row.put(&format!(" {}", items.len()), t.dim);
     cells::line(row.line(), Rect { height: 1, ..place }, frame);
     frame.set_cursor_position((x.min(place.right().saturating_sub(1)), place.y));
@@ -73,13 +71,12 @@ pub fn go_to(ui: &mut Ui, id: &str, area: Rect, frame: &mut Frame) {
     let width = inner_width(area, 76);
     let mut row = Cells::new(width);
     row.put("request_id ", t.dim);
-    row.put(id, t.input);
-    row.put(" ", t.cursor);
+    let wide = row.typed(id, t.input, t.cursor);
     let mut body = Body::new(width);
     body.text("It needs no row and no call that is known here: f then looks it up at the server, r sends it behind the gate.", t.dim);
     body.lines.insert(0, row.line());
     let place = frame_box(ui, "go to", width, body.lines.len(), area, frame);
-    let x = place.x + 11 + text::width(&text::visible(id)) as u16;
+    let x = place.x + 11 + wide as u16;
     frame.set_cursor_position((x.min(place.right().saturating_sub(1)), place.y));
     draw_lines(ui, body.lines, 0, place, frame);
 }
@@ -129,11 +126,10 @@ pub fn json(ui: &mut Ui, views: &[View], at: usize, area: Rect, frame: &mut Fram
     let mut row = Cells::new(width);
     if view.typing || !view.query.is_empty() {
         row.put("search ", t.dim);
-        row.put(&view.query, t.input);
+        let look = if view.typing { t.cursor } else { t.text };
+        let x = place.x + 7 + row.typed(&view.query, t.input, look) as u16;
         if view.typing {
-            let x = place.x + 7 + text::width(&text::visible(&view.query)) as u16;
             frame.set_cursor_position((x.min(place.right().saturating_sub(1)), body.bottom()));
-            row.put(" ", t.cursor);
         }
         row.gap(2);
     }
@@ -173,41 +169,33 @@ fn name_end(line: &str) -> usize {
     if colon { i + 1 + rest.len() - rest.trim_start().len() + 1 } else { 0 }
 }
 
+/// Cells before a field's value.
+const LABEL: usize = 20;
+
 /// The first of the server's open questions.
 pub fn form(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let (t, app) = (ui.theme, ui.app);
     let Some(form) = app.questions.first() else { return };
-    let width = inner_width(area, 84);
-    let mut body = Body::new(width);
-    body.text(&form.message.chars().take(2_000).collect::<String>(), t.strong);
+    let mut body = Body::new(inner_width(area, 84));
+    body.whole(0, &form.message, t.strong);
     let waited = span(form.asked_at.age_at(app.now).max(0.0));
     match &form.call {
         Some(call) => body.text(&format!("{call} waits for it since {waited}"), t.dim),
         None => body.text(&format!("asked {waited} ago"), t.dim),
     }
-    if app.questions.len() > 1 {
-        body.text(&format!("and {} more questions", app.questions.len() - 1), t.dim);
+    match app.questions.len() - 1 {
+        0 => {}
+        1 => body.text("and 1 more question", t.dim),
+        n => body.text(&format!("and {n} more questions"), t.dim),
     }
     body.blank();
     let mut cursor = None;
-    let mut at_line = 0;
     for (i, f) in form.fields.iter().enumerate() {
-        let mark = if f.required { "*" } else { " " };
-        let label = format!("{}{mark}", f.name);
-        let mut row = Cells::new(width);
-        row.put(if i == form.at { "▸" } else { " " }, t.key);
-        row.cell(&label, 18, t.strong);
-        row.gap(1);
+        let x = field(ui, f, i == form.at, &mut body);
+        let line = body.lines.len() - 1;
         if i == form.at {
-            at_line = body.lines.len();
-            let head = 20 + text::width(&text::visible(&f.value));
-            cursor = Some((head as u16, at_line));
+            cursor = Some((x, line));
         }
-        row.put(&f.value, t.input);
-        row.put(" ", if i == form.at { t.cursor } else { t.input });
-        let wrong = Form::wrong(f).map(|w| format!("  {w}")).unwrap_or_default();
-        row.put(&wrong, t.warn);
-        body.lines.push(row.line());
         let kind = match &f.kind {
             Kind::Text => String::new(),
             Kind::Number { whole: true } => "a whole number".into(),
@@ -219,26 +207,51 @@ pub fn form(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         let about: Vec<&str> =
             [f.about.as_str(), &kind].into_iter().filter(|s| !s.is_empty()).collect();
         if !about.is_empty() {
-            let mut row = Cells::new(width);
-            row.gap(20);
-            row.put(&about.join(" · "), t.dim);
-            body.lines.push(row.line());
+            body.whole(LABEL, &about.join(" · "), t.dim);
         }
     }
     if form.fields.is_empty() {
         let enter = ui.app.keymap.word(Context::Form, Action::Accept);
         body.text(&format!("It wants a yes or no only: {enter} says yes."), t.text);
     }
-    let place = frame_box(ui, "the server asks", width, body.lines.len(), area, frame);
-    let scroll = (at_line + 2).saturating_sub(usize::from(place.height));
-    draw_lines(ui, body.lines, scroll, place, frame);
+    let title = (Context::Form, "the server asks");
+    let (place, first) = asking(ui, title, body, cursor.map(|c| c.1), area, frame);
     if let Some((x, line)) = cursor
-        && let Some(y) = line.checked_sub(scroll)
+        && let Some(y) = line.checked_sub(first).filter(|y| *y < usize::from(place.height))
     {
-        let x = (place.x + x).min(place.right().saturating_sub(1));
-        frame.set_cursor_position((x, (place.y + y as u16).min(place.bottom().saturating_sub(1))));
+        let x = (place.x + x as u16).min(place.right().saturating_sub(1));
+        frame.set_cursor_position((x, place.y + y as u16));
     }
     let told = Line::from(Span::styled(" * needed ", t.dim));
     let at = Rect { x: place.x, y: place.bottom(), width: 10.min(place.width), height: 1 };
     cells::line(told, at, frame);
+}
+
+/// A field's name and all of its value: that may be the server's. Returns the cell of the cursor on the last line.
+fn field(ui: &Ui, f: &Field, here: bool, body: &mut Body) -> usize {
+    let t = ui.theme;
+    let mut label = format!("{}{}", f.name, if f.required { "*" } else { " " });
+    if text::width(&text::visible(&label)) >= LABEL - 1 {
+        body.whole(1, &std::mem::take(&mut label), t.strong);
+    }
+    let room = body.width.saturating_sub(LABEL + 1);
+    let (values, beyond) = pieces(&f.value, room);
+    body.beyond |= beyond;
+    let last = values.len() - 1;
+    let mut x = 0;
+    for (i, value) in values.iter().enumerate() {
+        let mut row = Cells::new(body.width);
+        row.put(if here && i == 0 { "▸" } else { " " }, t.key);
+        row.cell(if i == 0 { &label } else { "" }, LABEL - 2, t.strong);
+        row.gap(1);
+        row.put(value, t.input);
+        if i == last {
+            x = LABEL + text::width(value);
+            row.put(" ", if here { t.cursor } else { t.input });
+            let wrong = Form::wrong(f).map(|w| format!("  {w}")).unwrap_or_default();
+            row.put(&wrong, t.warn);
+        }
+        body.lines.push(row.line());
+    }
+    x
 }

@@ -2,7 +2,7 @@
 //! cancelled and before quitting.
 
 use super::Ui;
-use super::boxes::{Body, inner_width, reading as reading_box};
+use super::boxes::{Body, asking, inner_width, reading as reading_box};
 use super::cells::Cells;
 use crate::keys::action::{Action, Context, Entry, TABLE};
 use crate::text;
@@ -19,8 +19,7 @@ pub fn help(ui: &mut Ui, reading: &Reading, area: Rect, frame: &mut Frame) {
     if reading.typing || !query.is_empty() {
         let mut row = Cells::new(body.width);
         row.put("search ", t.dim);
-        row.put(&reading.query, t.input);
-        row.put(if reading.typing { " " } else { "" }, t.cursor);
+        row.typed(&reading.query, t.input, if reading.typing { t.cursor } else { t.text });
         body.lines.push(row.line());
     }
     let first = reading.place.into_iter();
@@ -121,6 +120,11 @@ pub fn log(ui: &mut Ui, scroll: usize, area: Rect, frame: &mut Frame) {
     reading_box(ui, "sent by this run", body, scroll, area, frame);
 }
 
+/// A call's words in a question: an id without end doesn't push the question away.
+fn by_ends(call: &str) -> String {
+    crate::text::ends(call).replace('\n', " ")
+}
+
 /// Cancel this call?
 pub fn cancel(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let (t, app) = (ui.theme, ui.app);
@@ -131,7 +135,7 @@ pub fn cancel(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         Some(call) => {
             let id = call.request_id.as_deref().unwrap_or_default();
             let age = crate::time::span(call.sent_at.age_at(app.now).max(0.0));
-            body.text(&format!("{} {id}, sent {age} ago", call.tool), t.strong);
+            body.text(&by_ends(&format!("{} {id}, sent {age} ago", call.tool)), t.strong);
             body.blank();
             body.text("Cancelling tells the server that it is no longer wanted. A cancelled call is never answered, and its work may be done all the same: the outcome stays unknown until the request is looked up.", t.text);
             body.text(&format!("To stop waiting but keep listening, press {w}: nothing is sent, and an answer that comes later is still taken."), t.text);
@@ -144,7 +148,7 @@ pub fn cancel(ui: &mut Ui, area: Rect, frame: &mut Frame) {
             t.text,
         ),
     }
-    reading_box(ui, "cancel a call", body, 0, area, frame);
+    asking(ui, (Context::Cancel, "cancel a call"), body, None, area, frame);
 }
 
 /// Really quit?
@@ -179,14 +183,14 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
         }
     }
     for call in calls.iter().take(8) {
-        body.text(&format!("  {call}"), t.strong);
+        body.text(&by_ends(&format!("  {call}")), t.strong);
     }
     if calls.len() > 8 {
         body.text(&format!("  and {} more", calls.len() - 8), t.dim);
     }
     let perhaps = app.perhaps_going_on();
     for call in perhaps.iter().take(8) {
-        body.text(&format!("  {call}"), t.warn);
+        body.text(&by_ends(&format!("  {call}")), t.warn);
     }
     if perhaps.len() > 8 {
         body.text(&format!("  and {} more", perhaps.len() - 8), t.dim);
@@ -196,5 +200,5 @@ pub fn quit(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let keys = |action| app.keymap.word(Context::Quit, action);
     let (y, esc) = (keys(Action::QuitNow), keys(Action::Close));
     body.text(&format!("Quit? {y} quits, {esc} stays."), t.text);
-    reading_box(ui, "calls in flight", body, 0, area, frame);
+    asking(ui, (Context::Quit, "calls in flight"), body, None, area, frame);
 }
