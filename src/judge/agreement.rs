@@ -176,7 +176,7 @@ pub struct Shown<'a> {
 }
 
 /// Names the ledger's part of a request as it is: another row, status, owner, claim, hash, result or effect gives
-/// another version; time alone never does. `None` where the ledger could not be read. Stable across runs.
+/// another version, and so does another of several rows with the id; time alone never does. `None` where the ledger could not be read. Stable across runs.
 pub fn row_version(facts: &Facts) -> Option<String> {
     matches!(facts.ledger, LedgerView::Read(_))
         .then(|| version_of(&facts.request_id, facts.row.as_ref(), facts.loose_effects))
@@ -201,6 +201,11 @@ pub fn version_of(request_id: &str, row: Option<&Row>, loose: u64) -> String {
                 .collect();
             effects.sort_unstable();
             parts.extend(effects);
+            // Rows with one id may be alike in all of that: what tells this one apart is a part of it.
+            if let Some(same) = &r.same {
+                parts.push(format!("one of {} {}", same.rows, same.unassigned));
+                parts.extend(same.tells.iter().map(|(c, v)| format!("{}:{}", quote(c), quote(v))));
+            }
         }
     }
     let mut version = sha256_hex(&parts.join(","));

@@ -6,6 +6,7 @@ use crate::judge::gate::{Earlier, GateFacts, HintOverride, gate};
 use crate::judge::testing::{call, effect, row};
 use crate::judge::verdict::conclude;
 use crate::judge::{Judged, OwnerView, Rules, ServerWord, judge_row};
+use crate::ledger::Same;
 
 const HINTS: &str = r#"{"name":"t","description":"d","title":"T","annotations":{"idempotentHint":true},"inputSchema":{"type":"object","properties":{"request_id":{},"a":{"type":"string"}}},"_meta":{"n":1}}"#;
 
@@ -221,6 +222,14 @@ fn a_rows_version_is_the_rows_own() {
         change(other.row.as_mut().unwrap());
         assert_ne!(version(&other), v);
     }
+    let of = |tenant: &str, rows| {
+        let mut one = base.clone();
+        let tells = vec![("tenant".to_owned(), tenant.to_owned())];
+        one.row.as_mut().unwrap().same = Some(Box::new(Same { rows, tells, ..Same::default() }));
+        version(&one)
+    };
+    let rows = [of("acme", 2), of("globex", 2), of("acme", 3), v];
+    assert_eq!(rows.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
     let gone = Facts { row: None, ..base.clone() };
     let loose = Facts { loose_effects: 1, ..gone.clone() };
     assert_ne!(version(&gone), version(&loose));

@@ -64,6 +64,28 @@ fn rows_with_one_id_are_told_everywhere_and_an_effect_is_charged_to_none() {
 }
 
 #[test]
+fn rows_alike_in_all_but_their_tenant_have_versions_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "CREATE TABLE requests(request_id TEXT, tenant TEXT, {COLUMNS}, PRIMARY KEY(tenant, request_id));
+         INSERT INTO requests VALUES('o','acme',NULL,'running',NULL,'A',1),('o','globex',NULL,'running',NULL,'A',1);"
+    );
+    let l = ledger(dir.path(), &sql);
+    let doc = redial(&["find", "o", "--json", "--ledger", &l]).doc();
+    let version = |i: usize| doc["rows"][i]["row_version"].as_str().unwrap().to_owned();
+    assert_ne!(version(0), version(1));
+    let server = FakeStdio::new();
+    server.tools(r#"[{"name":"t","inputSchema":{"properties":{"request_id":{"type":"string"}}}}]"#);
+    let tenant = format!("tenant={}", doc["rows"][0]["told_by"]["tenant"].as_str().unwrap());
+    for (version, exit) in [(version(1), 3), (version(0), 4)] {
+        let args = ["reissue", "o", "--args", "{}", "--ledger", &l, "--confirm", "o", "--timeout"];
+        let row = ["0.2", "--row", &tenant, "--if-row", &version];
+        server.run(&[&args[..], &row].concat()).expect(exit, &[]);
+    }
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
 fn effects_that_name_the_tenant_are_each_rows_own() {
     let dir = tempfile::tempdir().unwrap();
     let sql = format!(
