@@ -256,7 +256,9 @@ fn read_only_starts_nothing_that_is_there_to_do_work() {
     assert_eq!((fake.pid(), fake.calls()), (None, 0));
     redial(&["lab", "list"]).expect(0, &[]);
     // On its own server and ledger nothing of anybody's is touched.
-    redial(&["killtest", "--trials", "1", "--at", "before-commit", "--read-only"]).expect(0, &[]);
+    let kept = fake.path("kept").to_str().unwrap().to_owned();
+    let own = ["killtest", "--trials", "1", "--at", "before-commit", "--keep", &kept];
+    redial(&[&own[..], &["--read-only"]].concat()).expect(0, &[]);
 }
 
 #[test]
