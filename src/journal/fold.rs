@@ -8,7 +8,7 @@ use super::call::{Call, CallId};
 use super::event::{Event, Kind, LinkState, Note, Transport};
 use super::exchange::Exchange;
 pub use super::generation::{Ended, Generation, Link, ServerInfo, Tail};
-use super::generation::{outlived_words, stopped_words};
+use super::generation::{GOES_ON, outlived_words, stopped_words};
 use super::strange::Block;
 use super::text::Text;
 use super::tools::ToolList;
@@ -248,10 +248,7 @@ impl Session {
                 if let Some(g) = self.generation_mut(event.generation) {
                     g.stopped.clone_from(who);
                 }
-                self.note(
-                    at,
-                    words.unwrap_or_else(|| "the server was stopped, and goes on".into()),
-                );
+                self.note(at, words.unwrap_or_else(|| GOES_ON.into()));
             }
             Note::Stdin { from, full } => self.stdin(event.generation, *from, *full),
             Note::TimedOut { call, after_s } => ends::timed_out(self, at, *call, *after_s),

@@ -163,6 +163,9 @@ pub enum Mute {
     Stopped(Process),
 }
 
+/// Of a server that was stopped and is no longer.
+pub const GOES_ON: &str = "the server was stopped, and goes on";
+
 /// Of a server that the kernel has stopped: who, and what lets it go on. May hold foreign text.
 pub fn stopped_words(who: &Process) -> String {
     let Process { pid, name } = who;

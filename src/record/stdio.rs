@@ -8,6 +8,7 @@
 
 mod pump;
 mod signals;
+mod stopped;
 
 use super::entry::Side;
 use super::recorder::Recorder;
@@ -172,7 +173,7 @@ fn is_runnable(program: &str) -> bool {
 /// The child's end, and what it left behind: a launcher's server holds its pipes, a detached worker lives elsewhere.
 fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus>, Left) {
     // Not marked: a tap changes nothing of what the server is given, and has no other child.
-    let family = Family::of(child.id(), None);
+    let family = Arc::new(Family::of(child.id(), None));
     let server = Arc::new(Server {
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         alive: Mutex::new(true),
@@ -183,12 +184,18 @@ fn pass(mut child: Child, ours: Ours, recorder: &Recorder) -> (Option<ExitStatus
         steps: AtomicU64::new(0),
     });
     signals::pass_on(server.clone());
+    // Held by the pump of stderr: what that lets go is closed for the client.
+    let mut voice = ours.stderr.try_clone().ok().map(Arc::new);
+    let heard = voice.as_ref().map(Arc::downgrade).unwrap_or_default();
+    stopped::watch(server.clone(), family.clone(), recorder.clone(), heard);
     let (done, ended) = mpsc::channel();
-    let pump = |side: Side, from: File, to: File| {
+    let mut pump = |side: Side, from: File, to: File| {
+        let voice = if side == Side::Stderr { voice.take() } else { None };
         let (recorder, done, server) = (recorder.clone(), done.clone(), server.clone());
         let pump = Pump { side, recorder, server };
         let spawned = std::thread::Builder::new().name(side.word().into()).spawn(move || {
             pump.run(from, to);
+            drop(voice);
             // The end of stdin is nothing to wait for.
             if side != Side::Sent {
                 done.send(side).ok();
@@ -316,6 +323,13 @@ impl Server {
             }
         }
         true
+    }
+
+    /// Whether it has ended, seen by us or not yet.
+    fn has_ended(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let ended = self.pid.map(|pid| waitid(WaitId::Pid(pid), look));
+        !self.is_alive() || !matches!(ended, Some(Ok(None)))
     }
 
     fn is_alive(&self) -> bool {

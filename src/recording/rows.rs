@@ -8,7 +8,7 @@ pub use knows::Knows;
 use crate::filter::{Field, Subject};
 use crate::journal::event::{Http, Kind, Note, Transport};
 use crate::journal::fold::Ended;
-use crate::journal::generation::{outlived_words, stopped_words};
+use crate::journal::generation::{GOES_ON, outlived_words, stopped_words};
 use crate::journal::{Call, Outcome};
 use crate::procs::Left;
 use crate::record::entry::{Entry, Side, What};
@@ -251,7 +251,7 @@ fn words(what: &What) -> Option<String> {
             }
             Kind::Note(Note::Stdin { .. }) => "the server reads its stdin again".into(),
             Kind::Note(Note::Stopped { who: Some(who) }) => stopped_words(who),
-            Kind::Note(Note::Stopped { who: None }) => "the server was stopped, and goes on".into(),
+            Kind::Note(Note::Stopped { who: None }) => GOES_ON.into(),
             Kind::Note(Note::Outlived { code, signal, left }) => {
                 outlived_words(*code, *signal, left)
             }

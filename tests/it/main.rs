@@ -54,6 +54,7 @@ mod record_broken;
 mod record_http;
 mod record_kills;
 mod record_stdio;
+mod record_stopped;
 mod record_tls;
 mod record_witness;
 mod recorded_screen;
