@@ -249,7 +249,7 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
         p.field(
             "",
             Role::Dim,
-            if same.chosen { "the one that was named:" } else { "the newest one:" },
+            if same.chosen { "the one that was named:" } else { "the last of them in the table:" },
         );
     }
     state(p, r);

@@ -1,4 +1,5 @@
-//! `redial rows`: the ledger's requests, newest first, judged.
+//! `redial rows`: the ledger's requests, judged, from the end of the table: where its places come in the order of
+//! arrival the newest stand first.
 
 use super::args::RowsArgs;
 use super::failure::ErrorJson;
@@ -247,10 +248,7 @@ async fn plain(a: &RowsArgs, windows: &Windows) -> Done {
         p.line(Role::Dim, &format!("{} of {}", lines.len(), judging.overview.rows));
     }
     if more && !lines.is_empty() {
-        p.line(
-            Role::Dim,
-            &format!("… and older ones: the newest {} are shown (--limit N)", lines.len()),
-        );
+        p.line(Role::Dim, "… and more (--limit N)");
     }
     steps(&mut p, &lines);
     p.print();
@@ -270,7 +268,7 @@ fn steps(p: &mut Plain, lines: &[Line]) {
     p.gap();
     p.line(Role::Strong, "what to do (redial find REQUEST_ID tells why):");
     for l in open {
-        p.field(&l.row.request_id, Role::Text, &l.finding.next);
+        p.field(&l.name(), Role::Text, &l.finding.next);
     }
     if rest > 0 {
         p.line(Role::Dim, &format!("… and {rest} more"));
@@ -298,7 +296,7 @@ impl Windows {
         self.ledger.read_async(move |r| r.newest(before, n)).await.map_err(ledger_error)
     }
 
-    /// Hands over judged lines in the wanted states, newest first, at most `limit`, until `take` has enough; says
+    /// Hands over judged lines in the wanted states, from the end of the table, at most `limit`, until `take` has enough; says
     /// whether there are more.
     async fn each(
         &self,
@@ -332,13 +330,6 @@ impl Windows {
     }
 }
 
-/// The id; with what tells this row from others that have it.
-fn name(l: &Line) -> String {
-    let id = &l.row.request_id;
-    let Some(same) = &l.row.same else { return id.clone() };
-    format!("{} ({})", crate::text::head(id, 60), crate::ledger::told(&same.tells))
-}
-
 /// The table of lines for people; the demo's report shows the same.
 pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
     let mut rows: Vec<Vec<Cell>> = vec![
@@ -353,7 +344,7 @@ pub fn table(p: &mut Plain, lines: &[Line], now: Time) {
         rows.push(vec![
             (role, glyph(&l.judged.state).to_owned()),
             (role, l.judged.state.word().to_owned()),
-            (Role::Strong, name(l)),
+            (Role::Strong, l.name().into_owned()),
             (Role::Text, truncate(&crate::text::visible(&l.label), 40, "…").into_owned()),
             (Role::Dim, l.age_s(now).map_or_else(|| "–".into(), span)),
             (Role::Text, l.effects.map_or_else(|| "–".into(), |n| n.to_string())),

@@ -112,6 +112,11 @@ fn several(facts: &Facts) -> String {
     let same = facts.row.as_ref().and_then(|r| r.same.as_deref());
     let words = same.map(|s| s.words()).unwrap_or_default();
     let own = same.map(|s| crate::ledger::told(&s.tells)).unwrap_or_default();
+    if same.is_some_and(|s| s.chosen) {
+        return format!(
+            "{words}. {own} was named: a server that looks at another one may do the work again; find out how it tells them apart before anything is repeated"
+        );
+    }
     format!("{words}. This one is {own}: say which is meant (--row) before anything is repeated")
 }
 

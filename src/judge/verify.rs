@@ -252,11 +252,16 @@ impl Problems {
         for (id, state, effects) in &t.unfinished {
             named += 1;
             let word = state.word();
+            // Of several rows with the id another one may be done.
+            let whose = match t.shared_ids.list.iter().any(|(shared, _)| shared == id) {
+                true => format!("a row of {id}"),
+                false => id.clone(),
+            };
             let detail = match (is_bad_end(state), effects) {
-                (true, 0) => format!("{id} is {word}: it ended, and not as done"),
-                (false, 0) => format!("{id} is {word}"),
+                (true, 0) => format!("{whose} is {word}: it ended, and not as done"),
+                (false, 0) => format!("{whose} is {word}"),
                 (_, n) => format!(
-                    "{id} is {word} and has {}: look at it before anything is repeated",
+                    "{whose} is {word} and has {}: look at it before anything is repeated",
                     many(*n, "effect")
                 ),
             };

@@ -3,8 +3,10 @@
 use crate::journal::{AnswerStatus, Call};
 use crate::json::raw;
 use crate::judge::{self, Facts, Finding, Judged, LedgerView, State, Strength, conclude};
-use crate::ledger::Row;
+use crate::ledger::{Row, told};
+use crate::text;
 use crate::time::Time;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// One request in a list. A request that has calls and no row gets a row of its own with `rowid` 0 and the
@@ -40,6 +42,15 @@ impl Line {
     /// Its identity in a list: the request_id.
     pub fn id(&self) -> &str {
         &self.row.request_id
+    }
+
+    /// For a list: the id, with what tells this row from others that have it. Holds foreign text.
+    pub fn name(&self) -> Cow<'_, str> {
+        let id = &self.row.request_id;
+        match &self.row.same {
+            None => id.into(),
+            Some(same) => format!("{} ({})", text::head(id, 60), told(&same.tells)).into(),
+        }
     }
 
     /// The verdicts for JSON: `suspect_duplicate`.

@@ -124,7 +124,7 @@ fn every_screenful_fits_eighty_columns() {
 fn help_says_what_it_needs_and_what_the_defaults_are() {
     for (args, words) in [
         (&["--help"][..], &["Exit status", "reissue", "attach"][..]),
-        (&["rows", "--help"], &["--ledger <FILE>", "newest first", "[default: 120]"]),
+        (&["rows", "--help"], &["--ledger <FILE>", "from the end of the table", "[default: 120]"]),
         (&["find", "--help"], &["find_request", "Exit status", "--http <URL>"]),
         (
             &["reissue", "--help"],

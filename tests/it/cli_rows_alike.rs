@@ -29,13 +29,20 @@ fn rows_with_one_id_are_told_everywhere_and_an_effect_is_charged_to_none() {
     let l = ledger(dir.path(), &sql);
     let rows = redial(&["rows", "--ledger", &l]);
     rows.expect(0, &["order-1 (tenant=acme)", "order-1 (tenant=globex)", "several rows"]);
+    // Each of the steps says whose it is, and no place in the table is called a time.
+    let cut = redial(&["rows", "--limit", "2", "--ledger", &l]);
+    cut.expect(0, &["\norder-1 (tenant=globex)\n", "… and more (--limit N)"]);
+    assert!(!cut.all().contains("newest"), "{}", cut.all());
     let find = redial(&["find", "order-1", "--ledger", &l]);
     find.expect(
         0,
         &["2 rows have this request_id", "tenant acme", "tenant globex", "1 effect carries it"],
     );
     let verify = redial(&["verify", "--expect-total", "2", "--ledger", &l]);
-    verify.expect(1, &["several rows", "order-1 has 2 rows"]);
+    verify.expect(1, &["several rows", "order-1 has 2 rows", "a row of order-1 is abandoned"]);
+    let named = redial(&["find", "order-1", "--row", "tenant=globex", "--ledger", &l]);
+    named.expect(0, &["tenant=globex was named: a server that looks at another one"]);
+    assert!(!named.all().contains("say which is meant"), "{}", named.all());
     for ran in [&rows, &find, &verify] {
         let all = ran.all();
         for wrong in ["done without effect", "with effect", "exactly once: "] {

@@ -106,6 +106,18 @@ fn the_night_ledger_at_four_sizes_in_three_themes() {
 }
 
 #[test]
+fn rows_with_one_id_are_told_apart_in_the_list() {
+    let mut app = night::app((120, 40));
+    let tells = vec![("tenant".to_owned(), "acme".to_owned())];
+    let same = redial::ledger::Same { rows: 2, tells, ..Default::default() };
+    let line = &mut app.requests.top[0];
+    line.row.same = Some(Box::new(same));
+    let wanted = format!("{} (tenant=acme)", line.row.request_id);
+    let shown = text(&draw(&app, "dark"));
+    assert!(shown.contains(&wanted), "{shown}");
+}
+
+#[test]
 fn one_pane_at_a_time_when_small() {
     let mut app = night::app((60, 16));
     for pane in ["detail", "calls", "stderr"] {

@@ -43,7 +43,7 @@ pub struct RowsArgs {
     /// Only rows in this state, as shown: running, done, abandoned, … (repeatable)
     #[arg(long, value_name = "S")]
     pub state: Vec<String>,
-    /// At most this many rows, newest first [default: 1000; with --json all]
+    /// At most this many rows, from the end of the table [default: 1000; with --json all]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// One JSON document

@@ -8,7 +8,7 @@ use crate::ledger::{Ledger, LedgerError, Row};
 use crate::time::Time;
 use crate::tui::data::{Anchor, Ask, Line, Window};
 use crate::tui::msg::Msg;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -36,8 +36,8 @@ pub async fn serve(hands: Hands, mut asked: mpsc::UnboundedReceiver<Ask>) {
 }
 
 /// What a line is known by: its id, and its place where others have the id.
-fn place(l: &Line) -> (String, Option<i64>) {
-    (l.id().to_owned(), l.row.same.as_ref().map(|_| l.row.rowid))
+fn place(r: &Row) -> (String, Option<i64>) {
+    (r.request_id.clone(), r.same.as_ref().map(|_| r.rowid))
 }
 
 /// `None` when a newer question came in meanwhile.
@@ -75,16 +75,16 @@ async fn window(
         }
     };
     // The pass that knows the unfinished rows is older than the window: the window's word counts.
-    let fresh: HashMap<&str, bool> = found.rows.iter().map(|l| (l.id(), is_finished(l))).collect();
+    let fresh: HashSet<_> =
+        found.rows.iter().filter(|l| is_finished(l)).map(|l| place(&l.row)).collect();
     let unfinished: Vec<Row> = judging
         .overview
         .unfinished
         .iter()
-        .filter(|r| fresh.get(r.request_id.as_str()) != Some(&true))
+        .filter(|r| !fresh.contains(&place(r)))
         .take(TOP)
         .cloned()
         .collect();
-    drop(fresh);
     let mut lines = hands.inspector.lines(&unfinished, &judging, Time::now());
     // Requests that are known by an effect alone: lost ones before all, swept ones after all.
     let (mut lost, mut tail) = hands.inspector.loose_lines(&judging, Time::now());
@@ -102,9 +102,9 @@ async fn window(
         }
         other => other,
     };
-    let known: HashSet<String> = lines.iter().map(|l| l.id().to_owned()).collect();
-    let new: Vec<Line> =
-        found.rows.iter().filter(|l| !is_finished(l) && !known.contains(l.id())).cloned().collect();
+    let known: HashSet<_> = lines.iter().map(|l| place(&l.row)).collect();
+    let new = |l: &&Line| !is_finished(l) && !known.contains(&place(&l.row));
+    let new: Vec<Line> = found.rows.iter().filter(new).cloned().collect();
     lines.splice(..0, new);
     top.extend(lost);
     top.extend(lines);
@@ -112,8 +112,8 @@ async fn window(
     // A request whose row came after the pass has one now.
     top.retain(|l| hit(l) && !(l.row.rowid == 0 && seen.contains(l.id())));
     // Where several rows have the id, by their places; a row that was written anew has another place and is the same.
-    let on_top: HashSet<(String, Option<i64>)> = top.iter().map(place).collect();
-    found.rows.retain(|l| !on_top.contains(&place(l)));
+    let on_top: HashSet<(String, Option<i64>)> = top.iter().map(|l| place(&l.row)).collect();
+    found.rows.retain(|l| !on_top.contains(&place(&l.row)));
     tail.retain(|l| hit(l) && !seen.contains(l.id()));
     let top_total = top.len();
     Ok(Some(Window {

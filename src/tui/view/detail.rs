@@ -116,7 +116,13 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     };
     let body = ui.title(Pane::Detail, id, area, frame);
     let full = app.detail.as_deref().filter(|d| d.line.id() == id);
-    let Some(line) = full.map(|d| &d.line).or(app.requests.line()) else {
+    // Of several rows with the id the one that is selected; what was read is another's then.
+    let other = app
+        .requests
+        .line()
+        .filter(|l| l.row.same.is_some() && full.is_some_and(|d| d.line.row.rowid != l.row.rowid));
+    let full = full.filter(|_| other.is_none());
+    let Some(line) = other.or(full.map(|d| &d.line)).or(app.requests.line()) else {
         let says: &[&str] = if app.detail_gone {
             &[
                 "This request has no row any more and no call of it is known here.",

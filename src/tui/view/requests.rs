@@ -85,7 +85,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
     let (top, chosen) = (*first, list.position());
     let widest = shown
         .iter()
-        .map(|l| text::width(&text::visible(text::head(l.id(), 99))))
+        .map(|l| text::width(&text::visible(text::head(&l.name(), 99))))
         .max()
         .unwrap_or(0);
     let columns = Columns::of(usize::from(area.width), widest);
@@ -128,7 +128,7 @@ fn row(ui: &Ui, c: &Columns, line: &Line, selected: bool, area: Rect, frame: &mu
     row.gap(c.gap - 1);
     let finished = *state == State::Done;
     row.cell(
-        line.id(),
+        &line.name(),
         c.id,
         if fresh {
             t.changed
