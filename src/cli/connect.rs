@@ -10,9 +10,9 @@ use crate::config::Config;
 use crate::error::{Error, Exit, Result};
 use crate::inspect::Inspector;
 pub use crate::inspect::tool::known_tool;
+use crate::inspect::tool::named_once;
 use crate::journal::generation::stopped_words;
 use crate::journal::{Journal, LinkState};
-use crate::json::key::REQUEST_ID;
 use crate::json::raw;
 use std::path::Path;
 
@@ -165,14 +165,8 @@ async fn first_ready(client: &Client) -> Result<()> {
 /// # Errors
 /// Exit 2 that says what it is instead.
 pub fn arguments_object(text: &str, from: &str) -> Result<()> {
-    if let Some(members) = raw::members(text) {
-        // Readers differ in which one they take: the gate would ask about one, and the server do the other.
-        return match members.iter().filter(|(name, _)| name == REQUEST_ID).count() {
-            0 | 1 => Ok(()),
-            n => Err(Error::usage(format!(
-                "{from}: the arguments have {REQUEST_ID} {n} times; nothing was sent"
-            ))),
-        };
+    if raw::members(text).is_some() {
+        return named_once(text, from);
     }
     let what = match serde_json::from_str::<&serde_json::value::RawValue>(text) {
         Ok(_) => "is JSON, but not an object".to_owned(),

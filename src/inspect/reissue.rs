@@ -9,7 +9,7 @@ use super::look::Looked;
 use super::pick::pick_arguments;
 use super::release::Again;
 use super::request::Request;
-use super::tool::known_tool;
+use super::tool::{known_tool, named_once};
 use crate::error::{Error, Exit, Result};
 use crate::journal::{Tool, ToolList};
 use crate::judge::agreement::Terms;
@@ -77,6 +77,7 @@ impl Inspector {
             return Err(why);
         }
         let (tool, candidate) = self.pick(wish, &tools, &first_look)?;
+        named_once(&candidate.args, &candidate.source.words())?;
         // A look-up before a repeat: it proves that this server writes this ledger, or that it doesn't.
         let looked = match &wish.request_id {
             Some(id) if !wish.first_delivery || first_look.facts.row.is_some() => {

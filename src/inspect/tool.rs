@@ -1,7 +1,8 @@
-//! Tools by name: what a complete list doesn't have is not called.
+//! What a call names: a tool, which a complete list must have, and one request.
 
 use crate::error::{Error, Result};
 use crate::journal::{Tool, ToolList};
+use crate::json::key::{REQUEST_ID, times};
 use crate::near::near;
 
 /// The tool of that name; a name that a complete list doesn't have is not called.
@@ -28,6 +29,20 @@ pub fn known_tool<'a>(list: &'a ToolList, name: &str) -> Result<Option<&'a Tool>
                     .hint(format!("it has {n}, among them {has}; `redial tools` lists them all")),
             })
         }
+    }
+}
+
+/// Arguments that name a request name one. Readers differ in which of two they take: the gate would ask about one, and
+/// the server do the other. `from`: whose arguments they are.
+///
+/// # Errors
+/// Exit 2.
+pub fn named_once(args: &str, from: &str) -> Result<()> {
+    match times(args) {
+        0 | 1 => Ok(()),
+        n => Err(Error::usage(format!(
+            "{from}: the arguments have {REQUEST_ID} {n} times; nothing was sent"
+        ))),
     }
 }
 

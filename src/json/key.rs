@@ -24,6 +24,12 @@ pub fn of(arguments: &str) -> Option<String> {
     text(raw::get(arguments, REQUEST_ID)?)
 }
 
+/// How often `arguments` name a request: readers differ in which one of two they take.
+pub fn times(arguments: &str) -> usize {
+    let members = raw::members(arguments).unwrap_or_default();
+    members.iter().filter(|(name, _)| name == REQUEST_ID).count()
+}
+
 /// A JSON string or number as the text of an id: `5`, `5.0` and `5e0` are `5`, as in a column of integers. `None` for
 /// anything else.
 pub fn text(value: &str) -> Option<String> {

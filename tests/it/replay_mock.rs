@@ -315,13 +315,37 @@ fn a_recording_that_saw_the_owner_end_is_heard_by_reissue_and_replay() {
 
 /// A recording of one ticket whose title held a credential.
 fn masked(dir: &Path) -> PathBuf {
-    let path = dir.join("masked.jsonl");
+    let arguments = r#""request_id":"s-2","title":"rotate Bearer [redacted]","body":"b""#;
+    one_call(dir, arguments, r#""redacted":1,"#)
+}
+
+/// A recording of one call of create_ticket, never answered.
+fn one_call(dir: &Path, arguments: &str, marks: &str) -> PathBuf {
+    let path = dir.join("one.jsonl");
     let at = r#""at":"2026-11-29T02:57:10.123456Z","mono":1,"gen":1"#;
-    let call = r#"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"create_ticket\",\"arguments\":{\"request_id\":\"s-2\",\"title\":\"rotate Bearer [redacted]\",\"body\":\"b\"}}}"#;
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_ticket","arguments":{{{arguments}}}}}}}"#
+    );
     let opened = format!(r#"{{"seq":1,{at},"kind":"opened","transport":"stdio","command":["x"]}}"#);
-    let sent = format!(r#"{{"seq":2,{at},"kind":"sent","redacted":1,"text":"{call}"}}"#);
+    let sent = format!(r#"{{"seq":2,{at},"kind":"sent",{marks}"text":{}}}"#, raw::quote(&call));
     std::fs::write(&path, format!("{opened}\n{sent}\n")).unwrap();
     path
+}
+
+#[test]
+fn a_recorded_call_that_names_two_requests_is_not_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = one_call(dir.path(), r#""request_id":"s-1","title":"t","request_id":"s-2""#, "");
+    let now = dir.path().join("now.db");
+    let server = ["--", PROGRAM, "serve", "tickets", "--ledger", text(&now)];
+    let run = |args: &[&str]| redial(&[args, &server].concat());
+    let again = run(&["reissue", "s-2", "--recording", text(&file), "--confirm", "s-2"]);
+    again.expect(2, &["the arguments have request_id 2 times; nothing was sent"]);
+    let replay = run(&["replay", text(&file), "--confirm-tool", "create_ticket"]);
+    assert!(replay.all().contains("request_id 2 times"), "{}", replay.all());
+    let db = rusqlite::Connection::open(&now).unwrap();
+    let rows = db.query_row("SELECT count(*) FROM requests", [], |r| r.get::<_, i64>(0));
+    assert_eq!(rows.unwrap(), 0);
 }
 
 #[test]
