@@ -84,6 +84,11 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(cell_width).sum()
 }
 
+/// An id where it is read: an empty one (a row may have NULL for it) is two quotes and not nothing.
+pub fn named(id: &str) -> &str {
+    if id.is_empty() { "\"\"" } else { id }
+}
+
 /// The beginning of `text` that can fill so many cells: a table or a screen need not look beyond it.
 pub fn head(text: &str, cells: usize) -> &str {
     const BYTES_A_CELL: usize = 32;

@@ -22,6 +22,7 @@ use crate::judge::agreement::row_version;
 use crate::judge::{Evidence, Pairing, State, Strength, Verdict};
 use crate::model::Line;
 use crate::model::board::count;
+use crate::text;
 use crate::time::{Time, span};
 use crate::words::glyph;
 use serde::Serialize;
@@ -242,7 +243,7 @@ pub fn state(p: &mut Plain, r: &Request) {
 /// the server was asked and there is no answer.
 pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_why: Option<&str>) {
     let line = &r.line;
-    p.line(Role::Strong, &clip(id));
+    p.line(Role::Strong, &clip(text::named(id)));
     if let Some(same) = r.facts.row.as_ref().and_then(|row| row.same.as_ref()) {
         p.field("rows", Role::Warn, &clip(&same.words()));
         super::rows::table(p, &r.rows, r.at);

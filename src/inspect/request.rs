@@ -20,6 +20,8 @@ const PROOF_ROWS: usize = 50;
 const TWINS: usize = 20;
 /// Rows looked at in one piece of a pass.
 const PIECE: usize = 20_000;
+/// Said of what only a ledger could tell.
+const NO_LEDGER: &str = "no ledger is attached";
 
 /// Everything known of one request at one moment.
 #[derive(Debug, Clone)]
@@ -131,6 +133,7 @@ impl Inspector {
         let live = self.client.as_ref().map(|c| light::session(c.journal()));
         let wire = live.as_ref().or(session.as_ref());
         let paired = match &read {
+            None => Paired::in_doubt(NO_LEDGER.into()),
             Some(Err(e)) => Paired::in_doubt(format!("nothing can be compared: {e}")),
             _ => paired(&self.look_up, wire, found, &mut seen),
         };
@@ -150,8 +153,11 @@ impl Inspector {
         let at_hand = args.or_else(|| candidates.first().map(|c| c.args.as_str()));
         let tool = candidates.first().and_then(|c| c.tool.as_deref());
         let shape = tool.map(|t| shape(session.as_ref(), t)).unwrap_or_default();
-        let hash =
-            hash::check(at_hand, row.and_then(|r| r.args_hash.as_deref()), &shape, proof.as_ref());
+        let stored = row.and_then(|r| r.args_hash.as_deref());
+        let hash = match &read {
+            None => Checked { check: HashCheck::NotChecked, how: NO_LEDGER.into() },
+            Some(_) => hash::check(at_hand, stored, &shape, proof.as_ref()),
+        };
 
         let ledger = match &read {
             None => LedgerFacts::default(),

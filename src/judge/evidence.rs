@@ -168,7 +168,7 @@ impl Lines {
             }
             Pairing::Unproven => return,
             Pairing::Consistent => "the server's look-ups agree with this ledger",
-            Pairing::Proven => "a call of ours changed this ledger",
+            Pairing::Proven => "a call seen here changed this ledger",
             Pairing::Contradicted => "the server denies a row that this ledger has",
         };
         self.add("pairing", None, text.into());

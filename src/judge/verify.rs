@@ -5,6 +5,7 @@ pub use super::totals::{Found, Table, Totals};
 use super::totals::{is_bad_end, is_unfinished};
 use super::words::State;
 use crate::ledger::PLACES;
+use crate::text;
 
 /// What a person expects to find (`--expect LABEL=N`, `--expect-total N`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -254,8 +255,8 @@ impl Problems {
             let word = state.word();
             // Of several rows with the id another one may be done.
             let whose = match t.shared_ids.list.iter().any(|(shared, _)| shared == id) {
-                true => format!("a row of {id}"),
-                false => id.clone(),
+                true => format!("a row of {}", text::named(id)),
+                false => text::named(id).to_owned(),
             };
             let detail = match (is_bad_end(state), effects) {
                 (true, 0) => format!("{whose} is {word}: it ended, and not as done"),

@@ -46,7 +46,7 @@ impl Line {
 
     /// For a list: the id, with what tells this row from others that have it. Holds foreign text.
     pub fn name(&self) -> Cow<'_, str> {
-        let id = &self.row.request_id;
+        let id = text::named(&self.row.request_id);
         match &self.row.same {
             None => id.into(),
             Some(same) => format!("{} ({})", text::head(id, 60), told(&same.tells)).into(),

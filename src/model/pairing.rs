@@ -196,7 +196,7 @@ impl Paired {
     ) {
         if worked_elsewhere(row, call) {
             let why = format!(
-                "a call of ours did the work of {} anew, which this ledger had finished before: its effect went elsewhere",
+                "a call seen here did the work of {} anew, which this ledger had finished before: its effect went elsewhere",
                 row.request_id
             );
             self.denied.insert(row.request_id.clone(), why);
@@ -211,14 +211,14 @@ impl Paired {
             let did = if absent_before { "made" } else { "claimed" };
             if by_owner || by_answer {
                 self.proven = Some(format!(
-                    "a call of ours {did} the row of {} in this ledger",
+                    "a call seen here {did} the row of {} in this ledger",
                     row.request_id
                 ));
                 // Whatever it denied of this request before; what it denies of others still stands.
                 self.denied.remove(&row.request_id);
             } else {
                 self.doubt = Some(format!(
-                    "the row of {} was {did} when a call of ours was under way; that may have been another server",
+                    "the row of {} was {did} when a call seen here was under way; that may have been another server",
                     row.request_id
                 ));
             }

@@ -295,7 +295,8 @@ fn an_empty_id_is_found_like_every_id_that_a_list_shows() {
     );
     let l = ledger(dir.path(), &sql);
     redial(&["find", "", "--ledger", &l]).expect(0, &["finished"]);
-    redial(&["find", "--id=", "--ledger", &l]).expect(0, &["finished"]);
+    redial(&["find", "--id=", "--ledger", &l]).expect(0, &["\"\"\n", "finished"]);
+    redial(&["rows", "--ledger", &l]).expect(0, &["  \"\"  "]);
     let conn = rusqlite::Connection::open(&l).unwrap();
     conn.execute_batch("INSERT INTO requests VALUES(NULL,NULL,'running',NULL,'A',1)").unwrap();
     redial(&["find", "", "--ledger", &l]).expect(0, &["2 rows have this request_id"]);

@@ -94,3 +94,22 @@ fn a_batch_warns_once_of_a_limit_that_is_shorter_than_the_server_s_own_wait() {
     );
     assert!(!long.stderr.contains("wait itself"), "{}", long.all());
 }
+
+#[test]
+fn without_a_ledger_nothing_is_said_of_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let l = dir.path().join("l.db");
+    let server = tickets(l.to_str().unwrap());
+    let args = r#"{"title":"t","body":"b"}"#;
+    for command in [
+        &["find", "r-1"][..],
+        &["find", "r-1", "--json"],
+        &["reissue", "r-1", "--args", args],
+        &["reissue", "r-1", "--args", args, "--json"],
+    ] {
+        let all = redial(&both(command, &server)).all();
+        assert!(all.contains("no ledger is attached"), "{all}");
+        let told = all.replace("attach the ledger that could know it", "");
+        assert!(!told.contains("this ledger") && !told.contains("the ledger"), "{all}");
+    }
+}

@@ -118,6 +118,21 @@ fn rows_with_one_id_are_told_apart_in_the_list() {
 }
 
 #[test]
+fn without_a_ledger_nothing_is_said_of_one() {
+    let mut app = night::app((120, 60));
+    app.start.ledger = false;
+    let mut line = app.detail.as_ref().unwrap().line.clone();
+    line.row = redial::ledger::Row { request_id: line.id().to_owned(), ..Default::default() };
+    line.effects = None;
+    app.detail.as_mut().unwrap().line = line;
+    night::press(&mut app, "<tab>z");
+    app.detail_scroll = usize::MAX;
+    let shown = text(&draw(&app, "dark"));
+    assert!(shown.contains("no ledger is attached") && !shown.contains("this ledger doesn't"));
+    assert!(!shown.contains("none stored"), "{shown}");
+}
+
+#[test]
 fn one_pane_at_a_time_when_small() {
     let mut app = night::app((60, 16));
     for pane in ["detail", "calls", "stderr"] {

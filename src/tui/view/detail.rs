@@ -114,7 +114,7 @@ pub fn draw(ui: &mut Ui, area: Rect, frame: &mut Frame) {
             frame,
         );
     };
-    let body = ui.title(Pane::Detail, id, area, frame);
+    let body = ui.title(Pane::Detail, text::named(id), area, frame);
     let full = app.detail.as_deref().filter(|d| d.line.id() == id);
     // Of several rows with the id the one that is selected; what was read is another's then.
     let other = app
@@ -220,6 +220,9 @@ fn record(page: &mut Page, line: &Line, full: Option<&Detail>) {
     let t = page.ui.theme;
     let r = &line.row;
     page.part("row");
+    if !page.ui.app.start.ledger {
+        return page.text("no ledger is attached", t.dim);
+    }
     if line.judged.state == State::NoRow {
         page.text(if is_blind(line) { "can't be read now" } else { "none" }, t.dim);
     } else {
