@@ -7,7 +7,8 @@ use super::help::Whole;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 /// Why nothing is run.
@@ -45,20 +46,50 @@ pub fn parse(
         _ => e,
     });
     let parsed = parsed.map_err(|e| no_help(e, &meant, &mut command));
-    let parsed = parsed.and_then(|m| Cli::from_arg_matches(&m).map_err(|e| e.format(&mut command)));
-    let mut cli = parsed.map_err(|e| Failure::Usage(e, whole))?;
+    let parsed = parsed.and_then(|m| {
+        let unsaid = may_send_unsaid(&m);
+        let cli = Cli::from_arg_matches(&m).map_err(|e| e.format(&mut command))?;
+        Ok((cli, unsaid))
+    });
+    let (mut cli, unsaid) = parsed.map_err(|e| Failure::Usage(e, whole))?;
     if let Err(e) = named(&mut cli) {
         return Err(Failure::Config(Box::new((cli.command, e))));
     }
-    match wrong {
-        None => Ok((cli, config)),
+    let unheard = config.unheard.clone().filter(|_| unsaid);
+    match (wrong, unheard) {
+        // A file that nobody could look for may stop all calls: as long as nobody says that, or that it doesn't, none
+        // is sent.
+        (None, Some(e)) => {
+            let hint = e.hint.as_ref().map(|h| format!("{h}; ")).unwrap_or_default();
+            let e = e.hint(format!(
+                "{hint}nothing was started or sent, since read_only may be set there: REDIAL_READ_ONLY=0 says that it is not, --read-only that it is"
+            ));
+            Err(Failure::Config(Box::new((cli.command, e))))
+        }
+        (None, None) => Ok((cli, config)),
         // What a client has started as its server, and what takes nothing from the file, must not fail for it. A tap
         // does: it would write what the file hides.
-        Some(e) if matches!(cli.command, Some(Command::Serve(_) | Command::Mock(_))) => {
+        (Some(e), _) if matches!(cli.command, Some(Command::Serve(_) | Command::Mock(_))) => {
             Ok((cli, Config { unheard: Some(e), ..config }))
         }
-        Some(e) => Err(Failure::Config(Box::new((cli.command, e)))),
+        (Some(e), _) => Err(Failure::Config(Box::new((cli.command, e)))),
     }
+}
+
+/// The command may send a call that does work, and neither flag nor environment nor a file that was read says whether
+/// it may.
+fn may_send_unsaid(matches: &ArgMatches) -> bool {
+    let mut m = matches;
+    while let Some((_, sub)) = m.subcommand() {
+        m = sub;
+    }
+    let Ok(Some(stopped)) = m.try_get_one::<bool>("read_only") else { return false };
+    let words = m.get_raw("read_only").into_iter().flatten();
+    let said = m.value_source("read_only") != Some(ValueSource::DefaultValue)
+        && words.into_iter().any(|w| !w.is_empty());
+    // `attach` may have nobody to send to; what takes no endpoint has servers of its own.
+    let to_somebody = m.try_contains_id("where").unwrap_or(true);
+    !stopped && !said && to_somebody
 }
 
 /// Reads the id of a command that takes one.
@@ -252,6 +283,41 @@ mod tests {
             (roots(&[]), roots(&["--root", "/c"])),
             (config.server.roots.clone(), vec!["/c".into()])
         );
+    }
+
+    #[test]
+    fn what_may_send_waits_for_a_word_on_a_file_that_nobody_could_look_for() {
+        let lost = Config { unheard: Some(Error::usage("HOME is no folder")), ..Config::default() };
+        let strict = Config { read_only: true, ..lost.clone() };
+        let runs = |line: &str, config: &Config| {
+            let words = ["redial"].into_iter().chain(line.split(' ')).map(OsString::from);
+            match parse(words, Ok(config.clone())) {
+                Ok(_) => true,
+                Err(Failure::Config(both)) => {
+                    assert!(both.1.hint.is_some_and(|h| h.contains("REDIAL_READ_ONLY=0")));
+                    false
+                }
+                Err(Failure::Usage(e, _)) => panic!("{line}: {e}"),
+            }
+        };
+        for line in [
+            "call t --http http://h/",
+            "reissue r -- x",
+            "batch f -- x",
+            "replay f -- x",
+            "attach --ledger l -- x",
+            "audit f --fresh-sessions -- x",
+            "killtest",
+            "lab run all",
+            "teach",
+        ] {
+            assert!(!runs(line, &lost), "{line}");
+            assert!(runs(line, &Config::default()) && runs(line, &strict), "{line}");
+        }
+        for line in ["rows --ledger l", "find r -- x", "attach --ledger l", "audit f", "lab list"] {
+            assert!(runs(line, &lost), "{line}");
+        }
+        assert!(runs("call t --read-only --http http://h/", &lost));
     }
 
     #[test]

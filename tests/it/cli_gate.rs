@@ -2,7 +2,7 @@
 //! was sent is counted at the server.
 
 use crate::support::cli::{
-    EXE, FakeStdio, both, command, count_tickets, make_ledger, redial, tool,
+    EXE, FakeStdio, Ran, both, command, count_tickets, make_ledger, redial, tool,
 };
 use crate::support::pty::Pty;
 use crate::support::served::{Served, Transport};
@@ -373,4 +373,26 @@ fn long_arguments_show_both_their_ends() {
     }
     pty.answer("\u{4}");
     pty.ended();
+}
+
+#[test]
+fn a_call_is_not_sent_while_a_file_that_may_stop_it_could_not_be_looked_for() {
+    let server = FakeStdio::new();
+    server.tools(r#"[{"name":"t","annotations":{"idempotentHint":true}}]"#);
+    for (name, place) in [("HOME", "/nowhere/at/all"), ("XDG_CONFIG_HOME", "here")] {
+        let run = |said: Option<&str>| {
+            let mut c = command(&["call", "t", "--args", "{}", "--timeout", "0.2"]);
+            c.args(server.command()).env(name, place);
+            said.map(|said| c.env("REDIAL_READ_ONLY", said));
+            Ran::from(c.output().unwrap())
+        };
+        let before = server.calls();
+        for said in [None, Some("")] {
+            run(said).expect(2, &[name, "REDIAL_READ_ONLY=0"]);
+        }
+        run(Some("1")).expect(3, &[]);
+        assert_eq!(server.calls(), before);
+        run(Some("0")).expect(4, &["could not be looked for"]);
+        assert_eq!(server.calls(), before + 1);
+    }
 }
