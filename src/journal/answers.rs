@@ -250,19 +250,26 @@ impl Session {
     fn stray(
         &mut self,
         event: &Event,
-        frame: &Bytes,
+        raw: &Bytes,
         id: Option<Id>,
         exchange: Option<u64>,
         answer: &Answer<'_>,
     ) {
         self.strays += 1;
+        // Whose it would be, if its id were one: that call waits for nothing else.
+        let (ids, why) = frame::odd_ids(&String::from_utf8_lossy(raw));
+        let mut meant =
+            ids.into_iter().filter(|i| self.pending_under(event.generation, i).is_some());
+        if let (Some(id), None) = (meant.next(), meant.next()) {
+            return self.malformed(event, Some(id), exchange, exchange, why);
+        }
         let x = exchange.and_then(|x| self.exchanges.get(&x));
         let own = x.and_then(|x| x.call);
         let is_near = |a: Option<&Id>, b: Option<&Id>| a.zip(b).is_some_and(|(a, b)| a.is_near(b));
         let alone = x.is_some_and(|x| !x.stream || is_near(id.as_ref(), x.rpc_id.as_ref()));
         if let (Some(call), true, Answer::Error { .. }) = (own, alone, answer) {
             // It can belong to nobody else.
-            return settle::answered(self, event.at, call, answer, frame);
+            return settle::answered(self, event.at, call, answer, raw);
         }
         let said = match answer {
             Answer::Error { message, .. } => format!(": {}", refusal::first_line(message)),

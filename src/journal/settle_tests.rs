@@ -315,6 +315,34 @@ fn late_second_near_and_stray_answers_are_four_things() {
 }
 
 #[test]
+fn an_answer_with_two_ids_or_a_list_of_them_ends_the_call_that_it_names() {
+    for (answer, why) in [
+        (r#"{"jsonrpc":"2.0","id":7,"result":{},"id":99}"#, "it has more than one id"),
+        (r#"{"jsonrpc":"2.0","id":7,"result":{},"id":null}"#, "it has more than one id"),
+        (r#"{"jsonrpc":"2.0","id":[7],"result":{}}"#, "its id is a list"),
+    ] {
+        let mut t = Tape::over_stdio();
+        t.call(1.0, None);
+        t.received(2.0, answer, None);
+        let (word, _, said) = t.said();
+        assert!(word == "unknown" && said.contains(why), "{answer}: {said}");
+        // An error that a client may not read for its own proves nothing either.
+        let mut t = Tape::over_stdio();
+        t.call(1.0, None);
+        t.received(
+            2.0,
+            &answer.replace(r#""result":{}"#, r#""error":{"code":1,"message":"m"}"#),
+            None,
+        );
+        assert_eq!(t.said().0, "unknown", "{answer}");
+    }
+    let mut t = Tape::over_stdio();
+    t.call(1.0, None);
+    t.received(2.0, r#"{"jsonrpc":"2.0","id":[8,9],"result":{},"id":"x"}"#, None);
+    assert!(t.it().is_pending(), "{}", t.notes());
+}
+
+#[test]
 fn an_answer_without_an_id_is_tied_to_the_only_pending_call_in_words_only() {
     let mut t = Tape::over_stdio();
     t.call(1.0, None);

@@ -102,6 +102,18 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// The ids of a text that has more than one, or a list of them, and what is wrong with that; none for any other.
+pub fn odd_ids(text: &str) -> (Vec<Id>, &'static str) {
+    let members = raw::members(text.trim_start_matches('\u{feff}').trim()).unwrap_or_default();
+    let own: Vec<&str> = members.iter().filter(|(k, _)| k == "id").map(|(_, v)| *v).collect();
+    let (all, why) = match own.as_slice() {
+        [one] => (raw::items(one).unwrap_or_default(), "its id is a list"),
+        _ => (own, "it has more than one id"),
+    };
+    let ids = all.into_iter().map(Id::from_raw);
+    (ids.filter(|id| matches!(id, Id::Number(_) | Id::String(_))).collect(), why)
+}
+
 /// Whether a text that is an array may be a batch: 2025-03-26 alone has them, and a receiver must take them.
 pub fn may_batch(protocol: Option<&str>, text: &str) -> bool {
     protocol == Some("2025-03-26")
@@ -185,6 +197,21 @@ mod tests {
         for (text, kind) in cases {
             let got = format!("{:?}", Frame::parse(text));
             assert!(got.starts_with(kind), "{text} -> {got}");
+        }
+    }
+
+    #[test]
+    fn ids_that_no_answer_may_have_are_found() {
+        for (text, ids) in [
+            (r#"{"id":4,"result":{},"id":"x"}"#, r#"4 "x""#),
+            (r#"{"id":4,"result":{},"id":null}"#, "4"),
+            (r#"{"id":[4,{}],"result":{}}"#, "4"),
+            (r#"{"id":4,"result":{"id":5}}"#, ""),
+            (r#"{"id":{"id":4},"result":{}}"#, ""),
+            (r#"[{"id":4,"id":5}]"#, ""),
+        ] {
+            let found: Vec<_> = odd_ids(text).0.iter().map(Id::to_json).collect();
+            assert_eq!(found.join(" "), ids, "{text}");
         }
     }
 
