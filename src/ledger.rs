@@ -1,7 +1,7 @@
 //! The server's ledger, read without a trace. Nothing here ever writes to it or judges it.
 //!
 //! `thread` owns the handle and the one thread that opens the file; `open` decides how, with `header` and
-//! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `repeats` finds equal values;
+//! `copy`; `schema` finds the tables; `reader`, `effects`, `survey` and `checks` ask; `repeats` finds equal values, `join` equal ids;
 //! `salvage` reads what damage has left; `stamp` sees changes.
 
 mod bare;
@@ -10,6 +10,7 @@ mod copy;
 mod effects;
 pub mod hash;
 mod header;
+mod join;
 mod open;
 pub mod pass;
 pub mod reader;

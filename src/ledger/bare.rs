@@ -1,6 +1,7 @@
 //! Requests that are done and have no effect: in none of the tables, or in one of several.
 
 use super::checks::Named;
+use super::join::Ids;
 use super::reader::Reader;
 use super::schema::{Effects, quoted};
 use super::survey::DONE;
@@ -31,22 +32,34 @@ impl Reader<'_> {
 
     fn bare(&self, tables: &[&Effects], limit: usize) -> Result<Named<String>, LedgerError> {
         let r = &self.schema().requests;
+        let (joined, others): (Vec<&Effects>, Vec<&Effects>) =
+            tables.iter().copied().partition(|e| e.joined);
+        let told: &[String] = if self.effects_are_told_apart() { &r.tells } else { &[] };
+        let mut ids = Ids::telling(told.len());
+        for e in others {
+            let columns = std::iter::once(&e.request_id).chain(e.tells.iter().take(told.len()));
+            let columns: Vec<String> = columns.map(|c| quoted(c)).collect();
+            self.add_ids(&mut ids, &e.source, &e.table, &columns)?;
+        }
+        let bare = |row: &rusqlite::Row<'_>| ids.has(row).map(|has| !has);
+        let columns: Vec<String> =
+            std::iter::once(&r.id).chain(told).map(|c| format!("r.{}", quoted(c))).collect();
+        let columns = columns.join(", ");
         let mut out = Named::default();
-        let cheap = tables.iter().all(|e| e.joined);
-        if tables.len() <= JOINED {
-            let sql = self.select_bare(tables, &quoted(&r.id));
-            self.in_pieces(&r.source, cheap, |low, high| {
-                self.name_ids(&sql, (low, high, DONE), limit, &mut out)?;
+        if joined.len() <= JOINED {
+            let sql = self.select_bare(&joined, &columns);
+            self.in_pieces(&r.source, true, |low, high| {
+                self.name_ids(&sql, (low, high, DONE), limit, &mut out, bare)?;
                 Ok(true)
             })?;
             return Ok(out);
         }
         // Without one in these and without one in those: without one in all.
+        let pos = format!("r.{}", r.source.pos);
         let parts: Vec<String> =
-            tables.chunks(JOINED).map(|some| self.select_bare(some, &r.source.pos)).collect();
-        let named =
-            format!("SELECT {} FROM {} WHERE {} = ?1", quoted(&r.id), r.source.from, r.source.pos);
-        self.in_pieces(&r.source, cheap, |low, high| {
+            joined.chunks(JOINED).map(|some| self.select_bare(some, &pos)).collect();
+        let named = format!("SELECT {columns} FROM {} AS r WHERE {pos} = ?1", r.source.from);
+        self.in_pieces(&r.source, true, |low, high| {
             let mut left: Option<BTreeSet<i64>> = None;
             for sql in &parts {
                 let found = self.query(sql, (low, high, DONE), |row| row.get::<_, i64>(0))?;
@@ -54,10 +67,7 @@ impl Reader<'_> {
                 left = Some(left.map_or_else(|| found.clone(), |l| &l & &found));
             }
             for place in left.unwrap_or_default().into_iter().rev() {
-                match out.list.len() < limit {
-                    true => drop(self.name_ids(&named, [place], limit, &mut out)?),
-                    false => out.total += 1,
-                }
+                self.name_ids(&named, [place], limit, &mut out, bare)?;
             }
             Ok(true)
         })?;
@@ -71,14 +81,6 @@ impl Reader<'_> {
         let (mut joins, mut none) = (String::new(), String::new());
         let told = self.effects_are_told_apart();
         for (n, e) in tables.iter().enumerate() {
-            if !e.joined && !told {
-                let rid = quoted(&e.request_id);
-                none.push_str(&format!(
-                    " AND {}",
-                    listed(false, &format!("r.{id}"), &rid, &e.table)
-                ));
-                continue;
-            }
             let apart = |e: &Effects| -> String {
                 let pairs = r.tells.iter().zip(&e.tells).filter(|_| told);
                 pairs.map(|(a, b)| format!(" AND r.{} IS e{n}.{}", quoted(a), quoted(b))).collect()
@@ -92,21 +94,10 @@ impl Reader<'_> {
             none.push_str(&format!(" AND e{n}.{rid} IS NULL"));
         }
         format!(
-            "SELECT r.{what} FROM {} AS r{joins}
+            "SELECT {what} FROM {} AS r{joins}
              WHERE r.{pos} BETWEEN ?1 AND ?2 AND r.{} COLLATE BINARY = ?3{none} ORDER BY r.{pos} DESC",
             r.source.from,
             quoted(&r.status),
         )
     }
-}
-
-/// Whether the id `one` is in a column of another table. The list is made once for a statement, whatever indexes there
-/// are; a join that no index can answer would look at each row of the one table for each of the other.
-pub(super) fn listed(is: bool, one: &str, column: &str, table: &str) -> String {
-    let list = format!(
-        "{one} COLLATE BINARY {} (SELECT {column} FROM {} WHERE {column} IS NOT NULL)",
-        if is { "IN" } else { "NOT IN" },
-        quoted(table)
-    );
-    if is { list } else { format!("({one} IS NULL OR {list})") }
 }

@@ -2,7 +2,7 @@
 //!
 //! Finds; never judges. Each question is one pass over a table, in bounded memory.
 
-use super::bare::listed;
+use super::join::Ids;
 use super::reader::{Reader, marks, sql_limit};
 use super::repeats::{PLACES, Repeated, Repeats};
 use super::row::{Effect, Row};
@@ -14,6 +14,7 @@ use rusqlite::{Params, params_from_iter};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 /// Requests with the same arguments hash.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,6 +114,8 @@ pub struct LooseScan {
     /// Some effect of this table has a request.
     kept: bool,
     before: Option<i64>,
+    /// The requests' ids, where no index answers for one of these tables: read once for the whole pass.
+    ids: Option<Arc<Ids>>,
 }
 
 impl LooseScan {
@@ -305,8 +308,10 @@ impl Reader<'_> {
         self.each(&e.source, &e.label, true, |place, value| {
             out.effects += 1;
             let bytes = bytes(value);
-            for (_, n) in out.wanted.iter_mut().filter(|(w, _)| *bytes == *w.as_bytes()) {
-                *n += 1;
+            if !out.wanted.is_empty() {
+                let label = value::text(value);
+                let asked = out.wanted.iter_mut().filter(|(w, _)| Some(w) == label.as_ref());
+                asked.for_each(|(_, n)| *n += 1);
             }
             // An effect's own key says nothing of what it is about, and an empty label is none.
             let tells = e.label != e.key && !bytes.is_empty();
@@ -352,9 +357,22 @@ impl Reader<'_> {
         if !e.in_order || !self.has_all_requests() {
             return Ok(None);
         }
-        let sql = self.first_with_request(e);
         let mut oldest = None;
-        self.in_pieces(&e.source, e.joined, |low, high| {
+        if !e.joined {
+            let (ids, sql) = (self.ids_of_requests()?, select_ids(e));
+            self.in_pieces(&e.source, true, |low, high| {
+                self.query(&sql, (low, high), |r| {
+                    if ids.has(r)? {
+                        oldest = Some(r.get(1)?);
+                    }
+                    Ok(())
+                })
+                .map(|_: Vec<()>| true)
+            })?;
+            return Ok(oldest);
+        }
+        let sql = self.first_with_request(e);
+        self.in_pieces(&e.source, true, |low, high| {
             let first = self.query(&sql, (low, high), |r| r.get::<_, i64>(0))?;
             oldest = first.first().copied().or(oldest);
             Ok(true)
@@ -366,13 +384,6 @@ impl Reader<'_> {
     fn first_with_request(&self, e: &Effects) -> String {
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
-        if !e.joined {
-            return format!(
-                "SELECT e.{pos} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 AND {} ORDER BY e.{pos} LIMIT 1",
-                e.source.from,
-                listed(true, &format!("e.{rid}"), &id, &r.table),
-            );
-        }
         format!(
             "SELECT e.{pos} FROM {} AS e CROSS JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY
              WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} LIMIT 1",
@@ -385,7 +396,7 @@ impl Reader<'_> {
     pub fn loose(&self, limit: usize) -> Result<Loose, LedgerError> {
         let mut scan = LooseScan::default();
         for e in self.schema().effects.iter().filter(|_| self.has_all_requests()) {
-            self.in_pieces(&e.source, e.joined, |low, high| {
+            self.in_pieces(&e.source, true, |low, high| {
                 self.loose_between(e, (low, high), limit, &mut scan).map(|()| true)
             })?;
             scan.next_table(limit);
@@ -440,19 +451,15 @@ impl Reader<'_> {
         limit: usize,
         scan: &mut LooseScan,
     ) -> Result<(), LedgerError> {
+        if !e.joined {
+            return self.loose_without_index(e, (low, high), limit, scan);
+        }
         let r = &self.schema().requests;
         let (pos, id, rid) = (&e.source.pos, quoted(&r.id), quoted(&e.request_id));
-        let (join, none) = match e.joined {
-            true => (
-                format!("LEFT JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY", r.source.from),
-                format!("r.{id} IS NULL"),
-            ),
-            false => (String::new(), listed(false, &format!("e.{rid}"), &id, &r.table)),
-        };
         let joined = format!(
-            "SELECT e.{rid} FROM {} AS e {join}
-             WHERE e.{pos} BETWEEN ?1 AND ?2 AND {none} ORDER BY e.{pos} DESC",
-            e.source.from,
+            "SELECT e.{rid} FROM {} AS e LEFT JOIN {} AS r ON r.{id} = e.{rid} COLLATE BINARY
+             WHERE e.{pos} BETWEEN ?1 AND ?2 AND r.{id} IS NULL ORDER BY e.{pos} DESC",
+            e.source.from, r.source.from,
         );
         let first = self.first_with_request(e);
         // Below the oldest effect with a request all are loose: no join needed.
@@ -462,7 +469,8 @@ impl Reader<'_> {
         );
         let here = &mut scan.here;
         if !e.in_order {
-            here.nameless += self.name_ids(&joined, (low, high), limit, &mut here.lost)?;
+            here.nameless +=
+                self.name_ids(&joined, (low, high), limit, &mut here.lost, |_| Ok(true))?;
             return Ok(());
         }
         let oldest = self.query(&first, (low, high), |r| r.get::<_, i64>(0))?.first().copied();
@@ -472,31 +480,70 @@ impl Reader<'_> {
                 scan.kept = true;
                 let swept = std::mem::take(&mut here.purged);
                 here.lost.absorb(swept, limit);
-                here.nameless += self.name_ids(&joined, (oldest, high), limit, &mut here.lost)?;
+                here.nameless +=
+                    self.name_ids(&joined, (oldest, high), limit, &mut here.lost, |_| Ok(true))?;
                 if let Some(below) = oldest.checked_sub(1).filter(|b| *b >= low) {
-                    here.nameless += self.name_ids(&all, (low, below), limit, &mut here.purged)?;
+                    here.nameless +=
+                        self.name_ids(&all, (low, below), limit, &mut here.purged, |_| Ok(true))?;
                 }
             }
             None => {
-                here.nameless += self.name_ids(&all, (low, high), limit, &mut here.purged)?;
+                here.nameless +=
+                    self.name_ids(&all, (low, high), limit, &mut here.purged, |_| Ok(true))?;
             }
         }
         Ok(())
     }
 
-    /// Adds the ids that a query gives; returns how many were NULL, which are no ids.
+    /// The same by a look at each effect, newest first.
+    fn loose_without_index(
+        &self,
+        e: &Effects,
+        (low, high): (i64, i64),
+        limit: usize,
+        scan: &mut LooseScan,
+    ) -> Result<(), LedgerError> {
+        let ids = match &scan.ids {
+            Some(ids) => ids.clone(),
+            None => Arc::new(self.ids_of_requests()?),
+        };
+        scan.ids = Some(ids.clone());
+        let (here, kept) = (&mut scan.here, &mut scan.kept);
+        self.query(&select_ids(e), (low, high), |r| {
+            if ids.has(r)? {
+                *kept = true;
+                let swept = std::mem::take(&mut here.purged);
+                here.lost.absorb(swept, limit);
+                return Ok(());
+            }
+            let Some(id) = value::id(r.get_ref(0)?) else {
+                here.nameless += 1;
+                return Ok(());
+            };
+            let found = if e.in_order { &mut here.purged } else { &mut here.lost };
+            found.absorb(Named { list: vec![id], total: 1 }, limit);
+            Ok(())
+        })
+        .map(|_: Vec<()>| ())
+    }
+
+    /// Adds the ids that a query gives, of the rows to `keep`; returns how many were NULL, which are no ids.
     pub(super) fn name_ids(
         &self,
         sql: &str,
         params: impl Params,
         limit: usize,
         out: &mut Named<String>,
+        keep: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<bool>,
     ) -> Result<u64, LedgerError> {
         let pass = || -> rusqlite::Result<u64> {
             let mut statement = self.conn().prepare(sql)?;
             let mut rows = statement.query(params)?;
             let mut none = 0;
             while let Some(row) = rows.next()? {
+                if !keep(row)? {
+                    continue;
+                }
                 if row.get_ref(0)? == ValueRef::Null {
                     none += 1;
                     continue;
@@ -533,7 +580,7 @@ impl Reader<'_> {
         let mut out = Vec::new();
         let select = format!("SELECT {}, {}, {pos} FROM {from}", quoted(name), quoted(id));
         let read = |r: &rusqlite::Row<'_>| {
-            let value = value::text(r.get_ref(0)?).unwrap_or_default();
+            let value = value::id(r.get_ref(0)?).unwrap_or_default();
             Ok((value, value::id(r.get_ref(1)?).unwrap_or_default()))
         };
         let mut all = HashMap::new();
@@ -604,10 +651,19 @@ impl Reader<'_> {
     }
 }
 
+/// The ids of the effects between two places, newest first, with their places.
+fn select_ids(e: &Effects) -> String {
+    let (pos, rid) = (&e.source.pos, quoted(&e.request_id));
+    format!(
+        "SELECT e.{rid}, e.{pos} FROM {} AS e WHERE e.{pos} BETWEEN ?1 AND ?2 ORDER BY e.{pos} DESC",
+        e.source.from
+    )
+}
+
 /// The bytes that two equal values share, whatever their type.
 fn bytes(value: ValueRef<'_>) -> Cow<'_, [u8]> {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cow::Borrowed(bytes),
-        other => Cow::Owned(value::text(other).unwrap_or_default().into_bytes()),
+        other => Cow::Owned(value::id(other).unwrap_or_default().into_bytes()),
     }
 }

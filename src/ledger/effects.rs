@@ -4,11 +4,11 @@ use super::reader::{IDS_AT_ONCE, Reader};
 use super::row::{Effect, Row};
 use super::schema::{Effects, column, quoted};
 use super::trouble::LedgerError;
-use super::value;
+use super::value::{self, Number};
 use crate::json::key::Spelling;
 use rusqlite::params_from_iter;
-use rusqlite::types::Value;
-use std::collections::{HashMap, HashSet};
+use rusqlite::types::{Value, ValueRef};
+use std::collections::HashMap;
 
 /// More ids than this are looked for in one pass over a table that has no index for them.
 const LOOKED_UP: usize = 100;
@@ -17,7 +17,8 @@ impl Reader<'_> {
     /// The effects that carry this request_id, oldest first, whether it has a row or not.
     pub fn effects_of(&self, request_id: &str) -> Result<Vec<Effect>, LedgerError> {
         self.breathe()?;
-        self.effects_of_all(&[request_id], &[])
+        let asked = Asked::of(std::iter::once((request_id, Spelling::Text)));
+        Ok(self.effects_of_all(&asked)?.into_iter().map(|(_, effect)| effect).collect())
     }
 
     /// How many effects there are, in all tables.
@@ -69,19 +70,10 @@ impl Reader<'_> {
         // Without an index each look-up passes over the whole table: one for all rows, then.
         let at_once = if self.passes_for_effects() { rows.len().max(1) } else { IDS_AT_ONCE / 4 };
         for chunk in rows.chunks_mut(at_once) {
-            let ids: Vec<&str> = chunk.iter().map(|r| r.request_id.as_str()).collect();
-            let known: HashSet<&str> = ids.iter().copied().collect();
+            let ids = chunk.iter().map(|r| (r.request_id.as_str(), r.id_as));
             let mut by_id: HashMap<String, Vec<Effect>> = HashMap::new();
-            let numbers: Vec<&str> = chunk
-                .iter()
-                .filter(|r| r.id_as == Spelling::Number)
-                .map(|r| r.request_id.as_str())
-                .collect();
-            let by_number = ByNumber::of(&numbers);
-            for effect in self.effects_of_all(&ids, &numbers)? {
-                let id = effect.request_id.as_deref().unwrap_or_default();
-                let id = if known.contains(id) { id } else { by_number.same(id).unwrap_or(id) };
-                by_id.entry(id.to_owned()).or_default().push(effect);
+            for (id, effect) in self.effects_of_all(&Asked::of(ids))? {
+                by_id.entry(id).or_default().push(effect);
             }
             for row in chunk {
                 row.effects = by_id.remove(&row.request_id).unwrap_or_default();
@@ -95,63 +87,66 @@ impl Reader<'_> {
         self.schema().effects.iter().any(|e| !e.request_indexed)
     }
 
-    /// No [`Reader::breathe`] in here: rows and their effects must come from one state.
-    /// `numbers`: those of the ids that are stored as numbers. A column of texts has them as SQLite writes a real one
-    /// down (`5.0`), which is equal to the number when a server joins the two.
-    fn effects_of_all(&self, ids: &[&str], numbers: &[&str]) -> Result<Vec<Effect>, LedgerError> {
+    /// Each with the id that it was asked for by. No [`Reader::breathe`] in here: rows and their effects must come
+    /// from one state.
+    fn effects_of_all(&self, asked: &Asked<'_>) -> Result<Vec<(String, Effect)>, LedgerError> {
         let mut all = Vec::new();
-        let known: HashSet<&str> = ids.iter().copied().collect();
-        let by_number = ByNumber::of(numbers);
-        let asked = |id: &str| known.contains(id) || by_number.same(id).is_some();
         for e in &self.schema().effects {
-            if !e.request_indexed && ids.len() > LOOKED_UP {
-                let sql = format!("{} ORDER BY e.{}", select_effects(e), e.source.pos);
-                let found = self.query(&sql, (), |r| {
-                    let id = value::id(r.get_ref(2)?);
-                    if id.as_deref().is_some_and(asked) { effect(e, r).map(Some) } else { Ok(None) }
-                })?;
-                all.extend(found.into_iter().flatten());
-                continue;
-            }
-            let id = format!("e.{}", quoted(&e.request_id));
-            let (mut clause, mut values) = self.is_one_of(&id, ids);
-            let mut reals = Vec::new();
-            for real in numbers.iter().filter_map(|n| n.parse::<f64>().ok()) {
-                values.push(Value::Real(real));
-                reals.push(format!("CAST(?{} AS TEXT)", values.len()));
-            }
-            if !reals.is_empty() {
-                clause = format!("({clause} OR {id} IN ({}))", reals.join(", "));
-            }
-            let sql = format!("{} WHERE {clause} ORDER BY e.{}", select_effects(e), e.source.pos);
-            all.extend(self.query(&sql, params_from_iter(&values), |r| effect(e, r))?);
+            let read = |r: &rusqlite::Row<'_>| {
+                let Some(id) = asked.whose(r.get_ref(2)?) else { return Ok(None) };
+                Ok(Some((id.to_owned(), effect(e, r)?)))
+            };
+            let (select, pos) = (select_effects(e), &e.source.pos);
+            let found = if !e.request_indexed && asked.ids.len() > LOOKED_UP {
+                self.query(&format!("{select} ORDER BY e.{pos}"), (), read)?
+            } else {
+                let id = format!("e.{}", quoted(&e.request_id));
+                let ids: Vec<&str> = asked.ids.keys().copied().collect();
+                let (mut clause, mut values) = self.is_one_of(&id, &ids);
+                // A column of texts has a number as SQLite writes a real one down (`5.0`).
+                let mut reals = Vec::new();
+                for real in asked.stored_as_numbers().filter_map(|n| n.parse::<f64>().ok()) {
+                    values.push(Value::Real(real));
+                    reals.push(format!("CAST(?{} AS TEXT)", values.len()));
+                }
+                if !reals.is_empty() {
+                    clause = format!("({clause} OR {id} IN ({}))", reals.join(", "));
+                }
+                let sql = format!("{select} WHERE {clause} ORDER BY e.{pos}");
+                self.query(&sql, params_from_iter(&values), read)?
+            };
+            all.extend(found.into_iter().flatten());
         }
-        all.retain(|x: &Effect| x.request_id.as_deref().is_some_and(asked));
         Ok(all)
     }
 }
 
-/// Ids that are stored as numbers, by their value.
-struct ByNumber<'a>(HashMap<u64, Vec<&'a str>>);
+/// Ids whose effects are wanted, and what they are stored as.
+struct Asked<'a> {
+    ids: HashMap<&'a str, Spelling>,
+    by_number: HashMap<Number, &'a str>,
+}
 
-impl<'a> ByNumber<'a> {
-    fn of(numbers: &[&'a str]) -> ByNumber<'a> {
-        let mut all: HashMap<u64, Vec<&'a str>> = HashMap::new();
-        for id in numbers {
-            if let Some(n) = value::about(id) {
-                all.entry(n).or_default().push(id);
-            }
-        }
-        ByNumber(all)
+impl<'a> Asked<'a> {
+    fn of(ids: impl Iterator<Item = (&'a str, Spelling)>) -> Asked<'a> {
+        let ids: HashMap<&str, Spelling> = ids.collect();
+        let numbers = ids.keys().filter_map(|id| Some((value::number(id)?, *id)));
+        Asked { by_number: numbers.collect(), ids }
     }
 
-    /// The number that a column of numbers would take this text for.
-    fn same(&self, id: &str) -> Option<&'a str> {
-        if self.0.is_empty() {
-            return None;
+    fn stored_as_numbers(&self) -> impl Iterator<Item = &str> {
+        self.ids.iter().filter(|(_, s)| **s == Spelling::Number).map(|(id, _)| *id)
+    }
+
+    /// The id that an effect's value is: the same, or, where one of both is stored as a number, the same number.
+    fn whose(&self, stored: ValueRef<'_>) -> Option<&'a str> {
+        let id = value::id(stored)?;
+        if let Some((known, _)) = self.ids.get_key_value(id.as_str()) {
+            return Some(known);
         }
-        let near = self.0.get(&value::about(id)?)?;
-        near.iter().find(|n| value::same_number(id, n)).copied()
+        let same = *self.by_number.get(&value::number(&id)?)?;
+        let as_number = |s: Option<&Spelling>| s == Some(&Spelling::Number);
+        (as_number(Some(&value::spelling(stored))) || as_number(self.ids.get(same))).then_some(same)
     }
 }
 

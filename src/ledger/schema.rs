@@ -49,8 +49,8 @@ pub struct Requests {
     pub(super) id_indexed: bool,
     /// The database allows one row for each request id.
     pub(super) id_unique: bool,
-    /// Its column makes texts of what is stored in it.
-    pub(super) id_text: bool,
+    /// What its column makes of what is stored in it, where an index tells that no bytes are among that.
+    id_kind: Option<Kind>,
     /// What may tell rows with one id apart: the other columns of the key they are in, else all that say nothing else.
     pub(super) tells: Vec<String>,
     /// Those columns are a key with the id.
@@ -84,7 +84,8 @@ pub struct Effects {
     pub(super) request_indexed: bool,
     /// The database itself allows one effect for each request.
     pub(super) request_unique: bool,
-    /// Both tables' indexes can answer for the other's ids: they are in the order of the bytes, and of one kind of value.
+    /// Both tables' indexes can answer for the other's ids: they are in the order of the bytes, of one kind of value,
+    /// and without bytes, which SQLite takes for another id than the same text.
     pub(super) joined: bool,
     /// Its columns of the names that tell requests with one id apart; none where one is missing.
     pub(super) tells: Vec<String>,
@@ -107,6 +108,13 @@ struct Column {
     name: String,
     declared: String,
     pk: bool,
+}
+
+/// What a column makes of texts and numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Number,
 }
 
 impl Column {
@@ -133,8 +141,20 @@ impl Table {
         })
     }
 
-    fn is_text(&self, column: &str) -> bool {
-        self.columns.iter().any(|c| c.name == column && c.is_text())
+    /// `None` where both stay what they are, or where bytes may be among them.
+    fn kind(&self, conn: &Connection, column: &str, indexed: bool) -> Option<Kind> {
+        if !indexed || self.takes_any(column) {
+            return None;
+        }
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM {} WHERE {} COLLATE BINARY >= x'')",
+            quoted(&self.name),
+            quoted(column)
+        );
+        // Where the file is damaged, whoever reads what is behind the index tells.
+        let bytes = conn.query_row(&sql, (), |r| r.get(0)).unwrap_or(true);
+        let text = self.columns.iter().any(|c| c.name == column && c.is_text());
+        (!bytes).then_some(if text { Kind::Text } else { Kind::Number })
     }
 
     fn is(&self, name: &str) -> bool {
@@ -280,9 +300,10 @@ pub fn several(tables: &[String]) -> String {
 fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
     let id = t.column(&["request_id"]).unwrap_or_default();
     let claimed_at = t.column(&["claimed_at", "started_at", "updated_at"]);
-    let id_unique = index(conn, t, &id)?.1;
+    let (id_indexed, id_unique) = index(conn, t, &id)?;
+    let id_kind = t.kind(conn, &id, id_indexed);
     // Text, bytes and numbers that read alike are different to a column of any type, and one id to whoever reads them.
-    let id_unique = id_unique && !t.takes_any(&id);
+    let id_unique = id_unique && !t.takes_any(&id) && (id_kind.is_some() || !id_indexed);
     let key = if id_unique { None } else { wider_key(conn, t, &id)? };
     let known = [
         "status",
@@ -308,8 +329,8 @@ fn requests(conn: &Connection, t: &Table) -> Result<Requests, NoSchema> {
         owner: t.column(&["owner", "worker_pid"]),
         tool: t.column(&["tool"]),
         source: t.source(&[claimed_at.as_deref(), Some(&id)]),
-        id_indexed: index(conn, t, &id)?.0,
-        id_text: t.is_text(&id),
+        id_indexed,
+        id_kind,
         id_unique,
         keyed: key.is_some(),
         tells: key.unwrap_or(rest),
@@ -328,16 +349,19 @@ fn effects(conn: &Connection, t: &Table, r: &Requests) -> Result<Effects, NoSche
         t.column(&["title"]).or_else(|| t.columns.iter().find(is_text).map(|c| c.name.clone()));
     let others = t.columns.iter().map(|c| c.name.clone());
     let (request_indexed, request_unique) = index(conn, t, &request_id)?;
+    let kind = t.kind(conn, &request_id, request_indexed);
     let source = t.source(&[Some(&key)]);
     Ok(Effects {
         others: others.filter(|c| *c != key && *c != request_id).collect(),
         label: label.unwrap_or_else(|| key.clone()),
         in_order: source.rowid && !t.has_own_rowid(),
-        joined: r.id_indexed && request_indexed && r.id_text && t.is_text(&request_id),
+        joined: kind.is_some() && kind == r.id_kind,
         source,
         table: t.name.as_str().into(),
         request_indexed,
-        request_unique,
+        request_unique: request_unique
+            && (kind.is_some() || !request_indexed)
+            && !t.takes_any(&request_id),
         tells: r.tells.iter().filter(|_| r.keyed).map_while(|c| t.column(&[c])).collect(),
         request_id,
         key,

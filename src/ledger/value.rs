@@ -79,12 +79,12 @@ fn seconds(number: f64) -> Option<Time> {
     Time::from_seconds(number / scale)
 }
 
-/// Every value that [`text`] may have turned into `id`, so that an index can find it.
+/// Every value that [`id`] may have turned into `id`, so that an index can find it.
 pub(super) fn candidates(id: &str) -> Vec<Value> {
     let mut out = vec![Value::Text(id.to_owned()), Value::Blob(id.as_bytes().to_vec())];
-    if let Ok(i) = id.parse::<i64>() {
+    if let Ok(i) = bare(id).parse::<i64>() {
         out.push(Value::Integer(i));
-    } else if let Ok(r) = id.parse::<f64>() {
+    } else if let Ok(r) = bare(id).parse::<f64>() {
         out.push(Value::Real(r));
     } else if let Some(bytes) = parse_blob_literal(id) {
         out.push(Value::Blob(bytes));
@@ -92,24 +92,31 @@ pub(super) fn candidates(id: &str) -> Vec<Value> {
     out
 }
 
-/// Whether a column of numbers takes the text `asked` for the number `stored`: SQLite does, when a server binds it.
-pub(super) fn same_number(asked: &str, stored: &str) -> bool {
-    let asked = bare(asked);
-    match (asked.parse::<i64>(), stored.parse::<i64>()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => {
-            let is_number =
-                |t: &str| t.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-            let number = |t: &str| t.parse::<f64>().ok().filter(|_| is_number(t));
-            number(asked).is_some_and(|a| Some(a) == number(stored))
-        }
-    }
+/// A number, as SQLite compares them: whole ones are whole whatever they are stored as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Number {
+    Whole(i64),
+    Other(u64),
 }
 
-/// Equal for all texts of which one is the [`same_number`] as another.
-pub(super) fn about(id: &str) -> Option<u64> {
-    // Both zeros are one.
-    bare(id).parse::<f64>().ok().map(|n| (n + 0.0).to_bits())
+/// The number that a column of numbers takes this text for: SQLite does, when a server binds it.
+pub(super) fn number(id: &str) -> Option<Number> {
+    let id = bare(id);
+    if !id.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) {
+        return None;
+    }
+    if let Ok(whole) = id.parse() {
+        return Some(Number::Whole(whole));
+    }
+    let real: f64 = id.parse().ok()?;
+    // From 2^63 on no whole number of SQLite's is equal to it.
+    let whole = real.fract() == 0.0 && real.abs() < 9_223_372_036_854_775_808.0;
+    Some(if whole { Number::Whole(real as i64) } else { Number::Other(real.to_bits()) })
+}
+
+/// Whether a column of numbers takes both texts for one.
+pub(super) fn same_number(asked: &str, stored: &str) -> bool {
+    number(asked).is_some_and(|n| Some(n) == number(stored))
 }
 
 fn bare(number: &str) -> &str {

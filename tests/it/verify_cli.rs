@@ -518,3 +518,83 @@ fn ids_of_another_type_without_an_index_are_joined_in_one_pass() {
     assert_eq!(r.get(&["effects"]), "50000");
     assert!(begin.elapsed().as_secs() < 40, "{:?}", begin.elapsed());
 }
+
+/// SQLite takes bytes for another id than the same text, and may take a text for a number: what gives a row its effects
+/// takes them for one, and the two must agree.
+#[test]
+fn an_id_is_one_whatever_it_is_stored_as() {
+    let dir = tempfile::tempdir().unwrap();
+    let types = ["TEXT", "INTEGER", "REAL", "BLOB"];
+    let pairs = [
+        ("'5'", "x'35'"),
+        ("x'616263'", "'abc'"),
+        ("CAST(x'ff' AS TEXT)", "x'ff'"),
+        ("5", "5.0"),
+        ("5.0", "5"),
+        ("5", "'5'"),
+        ("'5.0'", "5"),
+    ];
+    let mut n = 0;
+    for of_request in types {
+        for of_effect in types {
+            for (request, effect) in pairs {
+                let (key, unique) = if n % 2 == 0 { ("PRIMARY KEY", "UNIQUE") } else { ("", "") };
+                n += 1;
+                let path = dir.path().join(format!("{n}.db"));
+                let db = Connection::open(&path).unwrap();
+                let ddl = format!(
+                        "PRAGMA synchronous=OFF;
+                         CREATE TABLE requests(request_id {of_request} {key}, status TEXT, claimed_at REAL);
+                         CREATE TABLE tickets(ticket_id TEXT PRIMARY KEY, request_id {of_effect} {unique});"
+                    );
+                db.execute_batch(&ddl).unwrap();
+                let insert = format!("INSERT INTO requests VALUES ({request}, 'done', 1.0)");
+                if db.execute_batch(&insert).is_err() {
+                    continue; // A key of whole numbers takes nothing else.
+                }
+                db.execute_batch(&format!("INSERT INTO tickets VALUES ('T-1', {effect})")).unwrap();
+                drop(db);
+                let what = format!("{of_request} {request} {key}, {of_effect} {effect}");
+                let ledger = path.to_str().unwrap();
+                let rows = redial(&["rows", "--json", "--ledger", ledger]);
+                let list = rows.get(&["rows"]);
+                let row = raw::items(&list).unwrap()[0];
+                let one = raw::get(row, "effects") == Some("1");
+                assert_eq!(
+                    rows.get(&["effects_without_request"]),
+                    if one { "0" } else { "1" },
+                    "{what}"
+                );
+                let id = raw::get_str(row, "request_id").unwrap();
+                let find = redial(&["find", "--json", "--ledger", ledger, &id]);
+                assert_eq!(find.get(&["ledger", "effects"]) == "1", one, "{what}: {}", find.all());
+                let all = verify(&path, &[]);
+                assert_eq!(
+                    all.text(&["sentence"]) == "exactly once: 1 request, 1 effect",
+                    one,
+                    "{what}: {}",
+                    all.all()
+                );
+                // Two texts are two ids; all else here is one.
+                let is_text = |column: &str, value: &str| {
+                    column == "TEXT" || (column == "BLOB" && value.starts_with('\''))
+                };
+                let texts = is_text(of_request, request) && is_text(of_effect, effect);
+                let two = texts && (request.contains(".0") || effect.contains(".0"));
+                assert_eq!(one, !two, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_effect_under_a_text_and_one_under_its_bytes_are_two_of_one_request() {
+    let dir = tempfile::tempdir().unwrap();
+    for journal in ["WAL", "DELETE"] {
+        let r = verify(
+            &made(dir.path(), journal, "INSERT INTO tickets VALUES ('T-9', x'62', 'again', 'x')"),
+            &[],
+        );
+        assert_eq!(problems(&r), ["duplicate_effect/error: b"], "{}", r.all());
+    }
+}
