@@ -10,7 +10,7 @@ mod evidence;
 pub mod facts;
 pub mod gate;
 mod gate_row;
-mod next;
+pub mod next;
 pub mod observed;
 pub mod owners;
 pub mod state;
@@ -26,6 +26,7 @@ pub use facts::{Facts, HashCheck, LedgerView, Pairing, ServerWord, Twin};
 pub use gate::{
     Ask, Decision, Earlier, GateFacts, HintOverride, Refusal, ToolGate, gate, tool_gate,
 };
+pub use next::{Act, NextStep};
 pub use observed::{GoesOn, Observed, OwnerEnd, Tie};
 pub use owners::{OwnerClaims, OwnerView};
 pub use state::{Owners, Rules, judge_row};

@@ -2,5 +2,7 @@
 //! screen and for plain reports alike. Decides nothing, and nothing is ever read back out of these words.
 
 mod glyph;
+mod next;
 
 pub use glyph::glyph;
+pub use next::{DELIVER, REPEAT, next_step, next_step_in};

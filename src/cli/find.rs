@@ -24,7 +24,7 @@ use crate::model::Line;
 use crate::model::board::count;
 use crate::text;
 use crate::time::{Time, span};
-use crate::words::glyph;
+use crate::words::{glyph, next_step};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -176,7 +176,7 @@ fn json(a: &FindArgs, request: &Request, server: &Server) -> Doc {
         pairing: request.paired.pairing().word(),
         pairing_why: request.paired.why(),
         verdict: line.verdict_words(),
-        next: line.finding.next.clone(),
+        next: next_step(&line.finding.next, Time::now()),
         evidence: line
             .finding
             .evidence
@@ -301,7 +301,7 @@ pub fn plain(p: &mut Plain, id: &str, r: &Request, answer: Option<&str>, server_
         name = "";
     }
     remarks_plain(p, r.how.as_ref().and_then(|h| h.as_ref().ok()));
-    p.field("next", Role::Strong, &line.finding.next);
+    p.field("next", Role::Strong, &next_step(&line.finding.next, Time::now()));
 }
 
 /// Whether a line of evidence says something that the fields above it don't.

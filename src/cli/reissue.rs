@@ -24,6 +24,8 @@ use crate::model::arguments::{Candidate, Source, from_text, with_request_id};
 use crate::model::board::count;
 use crate::recording::Recording;
 use crate::text::ends;
+use crate::time::Time;
+use crate::words::next_step;
 use serde::Serialize;
 
 /// What a repeat adds to a call's report. `redial call` with a ledger reports it too.
@@ -254,7 +256,7 @@ pub fn repeat(p: &Prepared, r: Option<&Released>, id: Option<&str>) -> RepeatJso
         changed: Vec::new(),
         verdict: if id.is_some() { after.line.verdict_words() } else { Vec::new() },
         next: match (id, r) {
-            (Some(_), _) => after.line.finding.next.clone(),
+            (Some(_), _) => next_step(&after.line.finding.next, Time::now()),
             (None, Some(r)) => next_without_id(r).unwrap_or_default().to_owned(),
             (None, None) => String::new(),
         },
@@ -315,7 +317,7 @@ fn after(p: &mut Plain, r: &Released) {
             &format!("{}: {}", a.paired.pairing().word(), a.paired.why()),
         );
     }
-    p.field("next", Role::Strong, &a.line.finding.next);
+    p.field("next", Role::Strong, &next_step(&a.line.finding.next, Time::now()));
 }
 
 /// The next step of a call that no request_id names: no ledger can tell of it.

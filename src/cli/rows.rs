@@ -20,7 +20,7 @@ use crate::ledger::{Ledger, LedgerError, Row};
 use crate::model::Line;
 use crate::text::truncate;
 use crate::time::{Time, span};
-use crate::words::glyph;
+use crate::words::{glyph, next_step};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ impl RowJson {
             label: l.label.clone(),
             result: l.row.result.as_deref().and_then(raw_value),
             verdict: l.verdict_words(),
-            next: l.finding.next.clone(),
+            next: next_step(&l.finding.next, now),
             row_version: (l.row.rowid != 0).then(|| version_of(&l.row.request_id, Some(&l.row), 0)),
             rows_with_id: l.row.same.as_ref().map(|s| s.rows),
             told_by: l.row.same.as_ref().map(|s| s.tells.iter().cloned().collect()),
@@ -250,13 +250,13 @@ async fn plain(a: &RowsArgs, windows: &Windows) -> Done {
     if more && !lines.is_empty() {
         p.line(Role::Dim, "… and more (--limit N)");
     }
-    steps(&mut p, &lines);
+    steps(&mut p, &lines, now);
     p.print();
     Ok(Exit::Good)
 }
 
 /// What can be done about the rows that are not simply finished.
-fn steps(p: &mut Plain, lines: &[Line]) {
+fn steps(p: &mut Plain, lines: &[Line], now: Time) {
     let open = |l: &&Line| l.finding.verdicts.first() != Some(&Verdict::Finished);
     let (open, rest): (Vec<&Line>, usize) = {
         let all = lines.iter().filter(open).count();
@@ -268,7 +268,7 @@ fn steps(p: &mut Plain, lines: &[Line]) {
     p.gap();
     p.line(Role::Strong, "what to do (redial find REQUEST_ID tells why):");
     for l in open {
-        p.field(&l.name(), Role::Text, &l.finding.next);
+        p.field(&l.name(), Role::Text, &next_step(&l.finding.next, now));
     }
     if rest > 0 {
         p.line(Role::Dim, &format!("… and {rest} more"));

@@ -175,7 +175,7 @@ impl Running<'_> {
 
     fn old_words(&self) -> String {
         let age = self.row.claimed_at.map_or(0.0, |t| t.age_at(self.now));
-        format!("claimed {} ago, the limit is {}", span(age), seconds(self.rules.stale_limit_s))
+        format!("claimed {} ago, the limit is {} s", span(age), self.rules.stale_limit_s)
     }
 
     fn newer_words(&self, at: Time, over: bool) -> String {
@@ -196,11 +196,6 @@ impl Running<'_> {
             None => format!("claimed {} ago", span(claimed.age_at(self.now).max(0.0))),
         }
     }
-}
-
-/// A limit as it was set: `120 s`, never rounded into minutes.
-pub(super) fn seconds(s: f64) -> String {
-    format!("{s} s")
 }
 
 #[cfg(test)]

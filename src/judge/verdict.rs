@@ -12,13 +12,8 @@ use super::words::{Finding, Seal, State, Strength, Verdict};
 use crate::ledger::is_repeated;
 use crate::time::Time;
 
-/// Concludes for one request, with the time of day in the local zone.
+/// Concludes for one request.
 pub fn conclude(facts: &Facts, now: Time) -> Finding {
-    conclude_in(facts, now, &|t| t.clock())
-}
-
-/// As [`conclude`], with the spelling of times handed in.
-pub fn conclude_in(facts: &Facts, now: Time, clock: &dyn Fn(Time) -> String) -> Finding {
     let wire = WireFacts::new(facts, now);
     let mut verdicts = warnings(facts, &wire);
     match &facts.row {
@@ -27,7 +22,8 @@ pub fn conclude_in(facts: &Facts, now: Time, clock: &dyn Fn(Time) -> String) -> 
     }
     verdicts.sort();
     verdicts.dedup();
-    let next = next::step(facts, &wire, &verdicts, now, clock);
+    let worst = verdicts.first().unwrap_or(&Verdict::NotKnown);
+    let next = next::step(facts, &wire, worst, now);
     Finding { evidence: evidence::lines(facts, &wire), next, verdicts, seal: Seal }
 }
 
@@ -55,7 +51,7 @@ pub(super) fn state(facts: &Facts) -> State {
 
 /// Who said that a request is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SaidBy {
+pub enum SaidBy {
     /// The answer to a call of it.
     Answer,
     /// The server's own look-up.

@@ -2,12 +2,13 @@
 
 use super::super::Observed;
 use super::super::facts::Twin;
-use super::super::next::{DELIVER, REPEAT};
+use super::super::next::{Act, NextStep};
 use super::super::testing::{call, effect, row, t};
 use super::super::words::Judged;
 use super::*;
 use crate::journal::{AnswerStatus, Call, Outcome};
 use crate::ledger::Row;
+use crate::words::{DELIVER, REPEAT, next_step_in};
 
 const NOW: f64 = 300.0;
 
@@ -201,7 +202,7 @@ fn what_must_hold_for_every_combination() {
         Verdict::SuspectDuplicate,
     ];
     let n = every_fact(|f| {
-        let got = conclude_in(f, t(NOW), &|at| at.rfc3339());
+        let got = conclude(f, t(NOW));
         let v = &got.verdicts;
         let has = |x: &Verdict| v.contains(x);
         let why = || format!("{got:#?}\n{f:#?}");
@@ -209,7 +210,11 @@ fn what_must_hold_for_every_combination() {
         // Ranked, without repeats, and always one that says where the request stands.
         assert!(v.windows(2).all(|w| w[0] < w[1]), "{}", why());
         assert!(v.iter().any(|x| !warnings.contains(x)), "{}", why());
-        assert!(!got.next.is_empty() && !got.evidence.is_empty(), "{}", why());
+        let said = next_step_in(&got.next, t(NOW), &|at| at.rfc3339());
+        assert!(!said.is_empty() && !got.evidence.is_empty(), "{}", why());
+        // What is done for a step is what its words say.
+        let suggests = got.next.act() == Some(Act::Send);
+        assert_eq!(suggests, said.contains(REPEAT) || said.contains(DELIVER), "{}", why());
 
         // The warnings are there exactly when their witness is.
         let effects = f.row.as_ref().map_or(f.loose_effects, |r| r.effects.len() as u64);
@@ -223,15 +228,14 @@ fn what_must_hold_for_every_combination() {
             assert!(!said.iter().any(has), "{}", why());
         }
         // Nobody can know that nothing was done.
-        assert!(!got.next.contains("nothing here"), "{}", why());
+        assert!(!said.contains("nothing here"), "{}", why());
         // Done by the newest word, whoever said it: never a repeat.
         let by_word = f.server_says.as_ref().is_some_and(|w| w.status == "done");
-        assert!(!(by_word && got.next.contains(REPEAT)), "{}", why());
+        assert!(!(by_word && matches!(got.next, NextStep::Repeat(_))), "{}", why());
         assert_eq!(has(&Verdict::Conflict), f.hash == HashCheck::DiffersProven);
         assert_eq!(has(&Verdict::SuspectDuplicate), !f.twins.is_empty());
 
         // Nothing is suggested that any verdict forbids.
-        let suggests = got.next.contains(REPEAT) || got.next.contains(DELIVER);
         assert!(!(suggests && v.iter().any(|x| forbids(f, x))), "{}", why());
         let done_on_the_wire = f.calls.iter().any(|c| {
             c.settled.as_ref().is_some_and(|s| s.answer_status == Some(AnswerStatus::Done))

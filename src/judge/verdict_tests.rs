@@ -1,12 +1,12 @@
 //! Each row of the design's verdict table by hand, with the exact list and the next step.
 
 use super::super::facts::Twin;
-use super::super::next::{DELIVER, REPEAT};
 use super::super::testing::{call, effect, row, says, t};
 use super::super::{GoesOn, Judged, Observed, OwnerEnd, OwnerView, Rules, judge_row};
 use super::Verdict::*;
 use super::*;
 use crate::journal::{AnswerStatus, Call, Outcome};
+use crate::words::{DELIVER, REPEAT, next_step_in};
 
 const NOW: f64 = 300.0;
 
@@ -53,15 +53,18 @@ fn sent() -> Call {
     call("r", 1, 9.0)
 }
 
-fn conclude_utc(f: &Facts, now: f64) -> Finding {
-    conclude_in(f, t(now), &|at| at.rfc3339()[11..19].to_owned())
+/// The next step in words, with times as UTC has them.
+fn next_utc(f: &Facts, now: f64) -> String {
+    let utc = |at: Time| at.rfc3339()[11..19].to_owned();
+    next_step_in(&conclude(f, t(now)).next, t(now), &utc)
 }
 
 #[track_caller]
 fn expect(f: &Facts, verdicts: &[Verdict], next: &str) {
-    let got = conclude_utc(f, NOW);
+    let got = conclude(f, t(NOW));
     assert_eq!(got.verdicts, verdicts, "{f:#?}");
-    assert!(got.next.contains(next), "next: {:?}, wanted {next:?}", got.next);
+    let said = next_utc(f, NOW);
+    assert!(said.contains(next), "next: {said:?}, wanted {next:?}");
     assert!(!got.evidence.is_empty());
 }
 
@@ -138,7 +141,7 @@ fn running_rows() {
     // The ledger's own word, and nothing that was judged.
     let stored = with_row("abandoned", 0, false, NOW);
     expect(&stored, &[Stalled], "the ledger's own word is 'abandoned'");
-    assert!(!conclude(&stored, t(NOW)).next.contains("still be working"));
+    assert!(!next_utc(&stored, NOW).contains("still be working"));
     // Of a table that is not the reference's nobody knows what a repeat does.
     for now in [22.0, NOW] {
         let mut f = with_row("running", 0, false, now);
@@ -147,7 +150,7 @@ fn running_rows() {
             .row
             .as_ref()
             .map(|r| judge_row(r, &OwnerView::default(), Rules::default(), None, None, t(now)));
-        let next = conclude(&f, t(now)).next;
+        let next = next_utc(&f, now);
         assert!(next.contains("that server's own rule") && !next.contains("take over"), "{next}");
     }
     let mut none = with_row("", 0, false, NOW);
@@ -190,8 +193,8 @@ fn a_worker_that_its_owner_left_behind_may_still_work() {
 #[test]
 fn a_takeover_long_ago_has_its_date() {
     let f = with_row("running", 0, false, 90_000.0);
-    let got = conclude_utc(&f, 90_000.0);
-    assert!(got.next.contains("since 2026-11-29T02:59:10.000Z, if"), "{}", got.next);
+    let next = next_utc(&f, 90_000.0);
+    assert!(next.contains("since 2026-11-29T02:59:10.000Z, if"), "{next}");
 }
 
 #[test]
@@ -202,7 +205,7 @@ fn no_row_and_calls() {
     // A row that was done was swept: an error, whenever it came, has not taken it back.
     for calls in [vec![error.clone()], vec![sent().not_sent(9.0)], vec![sent().unknown(20.0)]] {
         let swept = Facts { calls, was_done: true, ..f.clone() };
-        let last = conclude_utc(&swept, NOW);
+        let last = conclude(&swept, t(NOW));
         assert!(matches!(last.verdicts[..], [OutcomeUnknown | InFlight]), "{last:?}");
         if last.verdicts == [OutcomeUnknown] {
             expect(&swept, &[OutcomeUnknown], "do not repeat: its row was done");
@@ -241,7 +244,7 @@ fn a_strangers_ledger_says_nothing_by_having_no_row() {
     let error = sent().settle(12.0, Outcome::ToolError, "the tool answered with an error: boom");
     for pairing in [Pairing::Unproven, Pairing::Contradicted] {
         let strange = || Facts { pairing, ..read() };
-        let last = |f: &Facts| conclude_utc(f, NOW).verdicts.last().cloned();
+        let last = |f: &Facts| conclude(f, t(NOW)).verdicts.last().cloned();
         let f = Facts { calls: vec![error.clone()], ..strange() };
         assert_eq!(last(&f), Some(OutcomeUnknown));
         let gone = Facts { row_vanished_at: Some(t(11.0)), ..f };
@@ -257,7 +260,7 @@ fn a_strangers_ledger_says_nothing_by_having_no_row() {
         &[OutcomeUnknown],
         "answered with an error: boom; this ledger may not be the server's",
     );
-    let said = conclude_utc(&f, NOW).evidence;
+    let said = conclude(&f, t(NOW)).evidence;
     assert!(said.iter().any(|e| e.text.starts_with("this ledger may not be the server's")));
 }
 
@@ -341,7 +344,7 @@ fn an_error_without_a_word_rejects_nothing() {
         let result = format!(r#"{{"isError":true,"content":{content}}}"#);
         c.settled.as_mut().unwrap().result = Some(result.into());
         let f = Facts { calls: vec![c], ..paired() };
-        assert_eq!(conclude_utc(&f, NOW).verdicts, [want], "{content}");
+        assert_eq!(conclude(&f, t(NOW)).verdicts, [want], "{content}");
     }
 }
 
@@ -385,7 +388,7 @@ fn evidence_names_its_source_time_and_strength() {
         pairing: Pairing::Consistent,
         ..with_row("running", 0, true, NOW)
     };
-    let e = conclude_utc(&f, NOW).evidence;
+    let e = conclude(&f, t(NOW)).evidence;
     let line = |source: &str| e.iter().find(|l| l.source == source).unwrap();
     assert_eq!(
         (line("ledger").at, line("ledger").strength),

@@ -1,5 +1,6 @@
 //! The vocabulary of judgement: states, strengths, verdicts (design: "Words", "Verdicts"). Stable words.
 
+use super::next::NextStep;
 use crate::time::Time;
 
 /// The state of a request, as judged.
@@ -225,8 +226,8 @@ pub struct Finding {
     pub(crate) verdicts: Vec<Verdict>,
     /// Why.
     pub(crate) evidence: Vec<Evidence>,
-    /// The one safe next step, as a sentence.
-    pub(crate) next: String,
+    /// The one safe next step.
+    pub(crate) next: NextStep,
     pub(super) seal: Seal,
 }
 
@@ -241,8 +242,8 @@ impl Finding {
         &self.evidence
     }
 
-    /// The one safe next step, as a sentence.
-    pub fn next(&self) -> &str {
+    /// The one safe next step.
+    pub fn next(&self) -> &NextStep {
         &self.next
     }
 }

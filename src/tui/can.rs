@@ -5,26 +5,15 @@ use super::app::{App, Overlay, Pane};
 use super::data::Question;
 use super::layout;
 use crate::journal::LinkState;
-use crate::judge::Verdict;
+use crate::judge::Act;
 use crate::keys::action::{Action, Context, Entry, TABLE};
 
 impl App {
     /// The next step of the selected request, where a key does it.
     pub fn next_step(&self) -> Option<Action> {
-        let line = self.requests.line()?;
-        let next = &line.finding.next;
-        // A sentence suggests a repeat only in these words (`judge::next`).
-        let step = if next.contains("repeat with the same request_id")
-            || next.contains("sending it is a first delivery")
-        {
-            Action::Reissue
-        } else if matches!(
-            line.finding.verdicts.first()?,
-            Verdict::OutcomeUnknown | Verdict::InFlight | Verdict::Working | Verdict::NotKnown
-        ) {
-            Action::Find
-        } else {
-            return None;
+        let step = match self.requests.line()?.finding.next.act()? {
+            Act::Send => Action::Reissue,
+            Act::LookUp => Action::Find,
         };
         self.can(step).then_some(step)
     }

@@ -7,6 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use redial::tui::{App, Seen, Theme, view};
+use redial::words::next_step;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -284,7 +285,10 @@ fn hostile_line() -> redial::tui::data::Line {
     );
     let said: Vec<&str> = line.finding.evidence().iter().map(|e| e.text.as_str()).collect();
     assert!(said.iter().any(|t| t.contains(HOSTILE)), "{said:?}");
-    assert!(line.label == HOSTILE && line.finding.next().contains(HOSTILE), "{line:?}");
+    assert!(
+        line.label == HOSTILE && next_step(line.finding.next(), now).contains(HOSTILE),
+        "{line:?}"
+    );
     line
 }
 

@@ -9,6 +9,7 @@ use crate::filter::{Field, Filter, Subject};
 use crate::inspect::Inspector;
 use crate::inspect::recorded::Recorded;
 use crate::time::Time;
+use crate::words::next_step;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -60,7 +61,7 @@ impl Judgements {
             let judged = Judged {
                 state: l.judged.state.word().to_owned(),
                 verdicts: l.verdict_words(),
-                next: l.finding.next.clone(),
+                next: next_step(&l.finding.next, now),
             };
             (l.row.request_id, judged)
         });

@@ -22,6 +22,7 @@ use crate::tui::data::{
 };
 use crate::tui::dialog::MOVING;
 use crate::tui::msg::{Effect, Msg};
+use crate::words::next_step;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -359,7 +360,7 @@ pub fn report(r: &Released, stderr: Vec<String>) -> Report {
         effects_total: before.effects_total.zip(after.effects_total),
         elapsed_s: settled.map(|s| r.call.sent_at.age_at(s.at)).unwrap_or_default(),
         answer: text.or_else(|| settled.and_then(|s| s.error.clone())).unwrap_or_default(),
-        next: after.line.finding.next.clone(),
+        next: next_step(&after.line.finding.next, Time::now()),
         stderr,
     }
 }

@@ -13,6 +13,7 @@ use crate::time::Time;
 use crate::tui::msg::Msg;
 use crate::tui::pick::What;
 use crate::tui::tree::Document;
+use crate::words::next_step;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -121,7 +122,7 @@ fn row(request: &Request) -> String {
         text(claimed.as_deref()),
         text(r.args_hash.as_deref()),
         effects.join(","),
-        raw::quote(&l.finding.next),
+        raw::quote(&next_step(&l.finding.next, Time::now())),
     )
 }
 

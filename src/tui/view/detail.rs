@@ -12,7 +12,7 @@ use crate::text;
 use crate::time::Time;
 use crate::tui::app::Pane;
 use crate::tui::data::{Agrees, Detail, Line};
-use crate::words::glyph;
+use crate::words::{glyph, next_step};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -181,7 +181,8 @@ fn conclusion(page: &mut Page, line: &Line) {
     page.lines.push(row.line());
     page.part("next");
     let step = page.ui.app.next_step().map(|a| format!("[{}] ", page.ui.app.keymap.key_of(a)));
-    page.text(&format!("{}{}", step.unwrap_or_default(), line.finding.next), t.strong);
+    let next = next_step(&line.finding.next, page.ui.app.now);
+    page.text(&format!("{}{next}", step.unwrap_or_default()), t.strong);
     page.part("why");
     if !j.why.is_empty() {
         page.text(&with_strength(&j.why, j.strength), t.text);

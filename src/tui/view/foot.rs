@@ -8,6 +8,7 @@ use crate::keys::action::Entry;
 use crate::text;
 use crate::tui::app::{App, Hit, Overlay, Tone};
 use crate::tui::theme::Theme;
+use crate::words::next_step;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -31,7 +32,7 @@ pub fn said(app: &App, theme: &Theme, area: Rect, frame: &mut Frame) {
             row.put(&format!("{} ", app.keymap.key_of(step)), theme.key);
         }
         row.put(&format!("{}: ", line.id()), theme.dim);
-        row.put(&line.finding.next, theme.strong);
+        row.put(&next_step(&line.finding.next, app.now), theme.strong);
     } else if let Some(demo) = &app.start.demo {
         row.put(&demo.how, theme.dim);
     }
